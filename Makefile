@@ -1,0 +1,74 @@
+# Go is all that is needed; race wants a C compiler too. Every target is a short form of
+# a command that can be typed as well.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+FUZZTIME ?= 30s
+COUNT ?= 6
+BASE ?= HEAD
+BENCH ?= .
+PACKAGES ?= ./...
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build the server as ./wlmserver
+	go build -o wlmserver ./cmd/wlmserver
+
+.PHONY: test
+test: ## Run the tests
+	go test $(PACKAGES)
+
+.PHONY: race
+race: ## Run the tests under the race detector
+	go test -race $(PACKAGES)
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (30s)
+	tools/fuzz $(FUZZTIME) $(PACKAGES)
+
+.PHONY: bench
+bench: ## Run the benchmarks COUNT (6) times
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PACKAGES)
+
+.PHONY: bench-compare
+bench-compare: ## Compare the benchmarks of this tree with those of the commit BASE (HEAD)
+	@old=$$(mktemp -d); \
+	trap 'git worktree remove --force "$$old"' EXIT; \
+	git worktree add --quiet --detach "$$old" '$(BASE)'; \
+	(cd "$$old" && go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PACKAGES)) >bench-old.txt; \
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PACKAGES) >bench-new.txt; \
+	tools/tool benchstat bench-old.txt bench-new.txt
+
+.PHONY: lint
+lint: ## Run golangci-lint (builds it the first time)
+	tools/tool golangci-lint run $(PACKAGES)
+
+.PHONY: check
+check: ## Test, vet, lint and look at the formatting and the modules: before a commit
+	go test ./...
+	go vet ./...
+	@unformatted=$$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 -r gofmt -l); \
+	if [[ -n $$unformatted ]]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
+	go mod tidy -diff
+	tools/tool golangci-lint run ./...
+
+.PHONY: demo
+demo: ## Run the demonstration: a server, a group, more searches than its limit
+	go run ./cmd/wlmserver demo
+
+.PHONY: run
+run: ## Start a server on 127.0.0.1:9200 with its data in ./data
+	go run ./cmd/wlmserver
+
+.PHONY: ci
+ci: ## Run every check that a change must pass
+	.ci/run
+
+.PHONY: clean
+clean: ## Remove what was built here (not ./data)
+	rm -rf .bin wlmserver bench-old.txt bench-new.txt
