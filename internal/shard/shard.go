@@ -1,0 +1,130 @@
+// Package shard says what a coordinating search asks of a shard and what the
+// shard answers, without saying how either is done or how the words travel: in
+// process today, between nodes over gRPC later.
+package shard
+
+import (
+	"context"
+	"time"
+)
+
+// Transport carries the two questions of a search to a shard.
+//
+// Both methods return at once: done is called exactly once, on any goroutine,
+// possibly before the method returns, and must not block. An error says why the
+// shard has no answer; a shard that ran out of time answers, with TimedOut set.
+// When ctx ends, the shard stops at its next step and done is told why.
+// Implementations are safe for concurrent use.
+type Transport interface {
+	// Query asks which documents match.
+	Query(ctx context.Context, r *QueryRequest, done func(*QueryResult, error))
+	// Fetch asks for the contents of documents that a query found.
+	Fetch(ctx context.Context, r *FetchRequest, done func(*FetchResult, error))
+}
+
+// ID names one shard of one index.
+type ID struct {
+	Index  string
+	Number int
+}
+
+// Task names the task of the coordinating search, under which a shard registers
+// its own.
+type Task struct {
+	Node   string
+	Number int64
+}
+
+// Reader is the state of a shard that a query looked at. It is opaque to the
+// coordinator, which hands it back to see the same documents again: with the
+// fetch that follows, or with the next page of a scroll. A transport between
+// nodes replaces it by a number that stands for it.
+type Reader any
+
+// QueryRequest asks a shard which documents match.
+type QueryRequest struct {
+	Shard  ID
+	Parent Task
+	Reader Reader // nil: the newest state
+	Scroll bool   // a further page of a scroll
+
+	Skip int // this many of the shard's matches were taken by earlier pages
+	Size int // the most documents wanted, in the order of Sort
+	Sort []Sort
+
+	// Fetch makes the shard add the documents [Fetch.From, Size) to its answer
+	// at once, with the work of that phase: the short way when a search has one
+	// shard.
+	Fetch *InlineFetch
+
+	Matches int           // how many documents match; -1: as many as the shard holds
+	Timeout time.Duration // counted from the start of the work; negative: none
+	Work    Work
+}
+
+// InlineFetch is a fetch that rides on a query.
+type InlineFetch struct {
+	From int // documents before this one are not wanted
+	Work Work
+}
+
+// FetchRequest asks a shard for the contents of documents.
+type FetchRequest struct {
+	Shard     ID
+	Parent    Task
+	Reader    Reader
+	Scroll    bool
+	Positions []int // as the query gave them
+	Work      Work
+}
+
+// Work is what a phase costs a shard on purpose, beside what it really does.
+type Work struct {
+	Time         time.Duration // the phase lasts at least this long
+	CPU          time.Duration // burnt within that time
+	Memory       int64         // bytes held until the phase ends
+	IgnoreCancel bool          // looks for neither cancellation nor timeout before its end
+	Fail         string        // not empty: the phase fails for this reason, after its work
+}
+
+// Free reports whether the phase costs nothing beside what it really does.
+func (w *Work) Free() bool {
+	return w.Time <= 0 && w.CPU <= 0 && w.Memory <= 0 && w.Fail == ""
+}
+
+// Usage is what a phase really cost.
+type Usage struct {
+	CPU    time.Duration
+	Memory int64 // bytes taken
+}
+
+// QueryResult is a shard's answer to a QueryRequest.
+type QueryResult struct {
+	Matches  int64 // how many documents match in all; 0 when the time was over first
+	Hits     []Hit // in the order of the request's Sort
+	TimedOut bool
+	Reader   Reader
+	Fetched  []Document // only with an InlineFetch
+	Usage    Usage
+}
+
+// Hit is one matching document, not yet read.
+type Hit struct {
+	Position int   // where the reader finds the document
+	Keys     []Key // one for each Sort of the request
+}
+
+// FetchResult is a shard's answer to a FetchRequest: its documents in the order
+// asked for.
+type FetchResult struct {
+	Documents []Document
+	Usage     Usage
+}
+
+// Document is one document as it is stored. Source is not to be changed.
+type Document struct {
+	ID      string
+	Version int64
+	SeqNo   int64
+	Source  []byte // one JSON object
+}
