@@ -1,0 +1,21 @@
+// Package settings is the catalogue of cluster settings and the live values of the dynamic ones.
+//
+// A value comes from the first of these layers that has one:
+//
+//  1. transient: set by a request, lost when the server ends
+//  2. persistent: set by a request, kept in the [Repository]
+//  3. start: written in the configuration file
+//  4. the value of the deprecated key that the setting replaces, found in the same way
+//  5. the default
+//
+// A [Registry] checks the whole state that an update would lead to before it commits anything: every
+// value against its type and bounds, and the dependencies between settings. It checks that state with
+// the transient layer and without it, so that neither a restart nor a reset of all transient settings
+// can lead into a state that is not allowed. An update is applied as a whole or not at all.
+//
+// Readers take a [Snapshot]: one atomic load, then look-ups of values that were parsed when they were set.
+//
+// A persisted value that this version does not know or no longer allows never stops the start. It is
+// archived: kept in the repository, printed as "archived." and its key, reported by [Registry.Problems],
+// and without an effect. A later version that knows it uses it again. Resetting it removes it.
+package settings
