@@ -1,0 +1,227 @@
+package tasks
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Task is one request that runs on this node. Its methods are safe for concurrent use, also after it has ended, when they
+// tell how it was at its end.
+type Task struct {
+	manager     *Manager
+	parent      *Task
+	number      int64
+	action      string
+	kind        string
+	description func() string
+	headers     map[string]string
+	user        string
+	cancellable bool
+	start       time.Time
+
+	ctx       context.Context
+	cancelCtx context.CancelCauseFunc // nil unless cancellable
+	unwatch   func() bool             // nil unless a context from outside is watched
+
+	account account
+
+	slot int // guarded by the shard's lock
+
+	// older and younger are the neighbours among the parent's children, guarded by the parent's lock.
+	older, younger *Task
+
+	mu          sync.Mutex
+	children    *Task  // the youngest; those that have not ended
+	cause       *Cause // once set, nothing more starts under the task
+	cancelledAt time.Time
+	timer       *time.Timer // of CancelAfter
+	group       string
+	status      any
+	ended       bool          // no longer runs: End has begun
+	ran         time.Duration // from start to end
+	over        bool          // End is through
+	done        chan struct{} // made when first asked for
+}
+
+// ID names the task.
+func (t *Task) ID() ID { return ID{Node: t.manager.node, Number: t.number} }
+
+// Parent names the task that this one works for, even if that has ended; the zero ID if there is none.
+func (t *Task) Parent() ID {
+	if t.parent == nil {
+		return ID{}
+	}
+	return t.parent.ID()
+}
+
+// Action tells what kind of request it is, for example "indices:data/read/search".
+func (t *Task) Action() string { return t.action }
+
+// Type tells how the request came: [Transport] or [Direct].
+func (t *Task) Type() string { return t.kind }
+
+// Description tells what in particular the task works on; it may be empty.
+func (t *Task) Description() string {
+	if t.description == nil {
+		return ""
+	}
+	return t.description()
+}
+
+// Headers are the request headers that are shown with the task. They must not be changed.
+func (t *Task) Headers() map[string]string { return t.headers }
+
+// User is who asked for the task; empty if nobody is known.
+func (t *Task) User() string { return t.user }
+
+// Cancellable reports whether the task can be cancelled at all.
+func (t *Task) Cancellable() bool { return t.cancellable }
+
+// Context is what the task's work must run under. Cancelling the task ends it with the *[Cause] as [context.Cause]; ending
+// the task does not: what outlives its task goes on. Values come from the context given to [Manager.Register], the deadline
+// does not, but that it passes cancels the task. A task that is not cancellable has that very context.
+func (t *Task) Context() context.Context { return t.ctx }
+
+// Start is when the task was registered.
+func (t *Task) Start() time.Time { return t.start }
+
+// Running is how long the task has been running, or ran.
+func (t *Task) Running() time.Duration {
+	t.mu.Lock()
+	ended, ran := t.ended, t.ran
+	t.mu.Unlock()
+	if ended {
+		return ran
+	}
+	return time.Since(t.start)
+}
+
+// Children are the tasks registered under this one that have not ended, in the order of their numbers.
+func (t *Task) Children() []*Task {
+	t.mu.Lock()
+	children := t.childrenLocked(nil)
+	t.mu.Unlock()
+	sortByNumber(children)
+	return children
+}
+
+func (t *Task) childrenLocked(to []*Task) []*Task {
+	for c := t.children; c != nil; c = c.older {
+		to = append(to, c)
+	}
+	return to
+}
+
+// adopt takes in a new child, which is given the task's group, unless nothing may start under the task any more: then it
+// tells why.
+func (t *Task) adopt(child *Task) *Cause {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cause != nil {
+		return t.cause
+	}
+	child.group = t.group
+	child.older = t.children
+	if child.older != nil {
+		child.older.younger = child
+	}
+	t.children = child
+	return nil
+}
+
+// forget lets an ended child go.
+func (t *Task) forget(child *Task) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if child.younger != nil {
+		child.younger.older = child.older
+	} else {
+		t.children = child.older
+	}
+	if child.older != nil {
+		child.older.younger = child.younger
+	}
+	child.older, child.younger = nil, nil
+}
+
+// SetGroup says which workload group the task runs for, from now on. Tasks registered under it later inherit it.
+func (t *Task) SetGroup(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.group = id
+}
+
+// Group is the id of the workload group that the task runs for; empty until it has been told.
+func (t *Task) Group() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.group
+}
+
+// SetStatus hangs a value on the task that tells how far it is. What it is means nothing here.
+func (t *Task) SetStatus(status any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.status = status
+}
+
+// Status is what [Task.SetStatus] was given last; nil before.
+func (t *Task) Status() any {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.status
+}
+
+// End says that the task is over: it is no longer listed, its timer is off, and it cannot be cancelled any more. It must be
+// called once for every registered task; a second call changes nothing.
+func (t *Task) End() {
+	t.mu.Lock()
+	if t.ended {
+		t.mu.Unlock()
+		return
+	}
+	t.ended = true
+	t.ran = time.Since(t.start)
+	timer := t.timer
+	t.timer = nil
+	t.mu.Unlock()
+
+	if timer != nil {
+		timer.Stop()
+	}
+	if t.unwatch != nil {
+		t.unwatch()
+	}
+	t.manager.shard(t.number).remove(t)
+	if t.parent != nil {
+		t.parent.forget(t)
+	}
+	defer t.finish()
+	if t.manager.onEnd != nil {
+		t.manager.onEnd(t)
+	}
+}
+
+func (t *Task) finish() {
+	t.mu.Lock()
+	t.over = true
+	done := t.done
+	t.mu.Unlock()
+	if done != nil {
+		close(done)
+	}
+}
+
+// Ended is closed when the task has ended and everybody who wanted to know of it has been told.
+func (t *Task) Ended() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.done == nil {
+		t.done = make(chan struct{})
+		if t.over {
+			close(t.done)
+		}
+	}
+	return t.done
+}
