@@ -1,0 +1,194 @@
+package search
+
+import (
+	"context"
+
+	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/internal/units"
+	"github.com/wlmserver/wlmserver/tasks"
+	"github.com/wlmserver/wlmserver/wlm"
+)
+
+// query is one search on its way: prepared, then started, then run, then
+// closed. It belongs to one goroutine at a time.
+type query struct {
+	service   *Service
+	request   *Request
+	execution Execution
+	page      *scroll   // the scroll that it is a further page of, pinned; else nil
+	kin       *siblings // of an item of a multi-search; else nil
+
+	// Set by start.
+	task      *tasks.Task
+	limits    Limits
+	admission wlm.Request
+	groupName string // for people to read
+
+	handedOver bool // the execution belongs to a scroll now
+}
+
+// prepare checks a request and makes it ready to start. What it returns must
+// be closed.
+func (s *Service) prepare(r *Request) (*query, error) {
+	if r.Kind == ScrollPage {
+		return s.preparePage(r)
+	}
+	if r.ScrollKeepAlive > 0 {
+		return s.prepareScroll(r)
+	}
+	e, err := s.config.Executor.Prepare(r)
+	if err != nil {
+		return nil, err
+	}
+	return &query{service: s, request: r, execution: e}, nil
+}
+
+// close frees the execution or, of a scroll, leaves it to the next page.
+func (q *query) close() {
+	switch {
+	case q.page != nil:
+		q.service.scrolls.unpin(q.page, q.request.ScrollKeepAlive)
+	case !q.handedOver:
+		q.execution.Close()
+	}
+}
+
+// start registers the task, resolves the group and arms the deadline. The task
+// must be ended.
+func (q *query) start(ctx context.Context, parent *tasks.Task) error {
+	t, err := q.service.config.Tasks.Register(ctx, q.spec(parent))
+	if err != nil {
+		return err
+	}
+	if parent != nil {
+		// It may be refused, and then it must count for no group, not even for
+		// the one that its parent runs for.
+		t.SetGroup("")
+	}
+	q.task = t
+
+	r := q.request
+	g := q.service.config.Groups().ByID(r.GroupID)
+	q.admission = wlm.Request{Group: groups.DefaultID, Principal: r.Principal}
+	q.groupName = groups.DefaultID
+	if g != nil {
+		q.admission.Group, q.groupName = g.ID, g.Name
+	}
+	q.limits = q.service.limits(g)
+	if q.page != nil {
+		q.limits.ScrollKeepAlive = r.ScrollKeepAlive
+	}
+	if d := q.limits.CancelAfter(r.CancelAfter); d != units.None {
+		t.CancelAfter(d)
+	}
+	return nil
+}
+
+func (q *query) spec(parent *tasks.Task) tasks.Spec {
+	s := tasks.Spec{
+		Action:      SearchAction,
+		Type:        tasks.Transport,
+		Description: q.execution.Description,
+		Parent:      parent,
+		Headers:     taskHeaders(q.request.OpaqueID),
+		Cancellable: true,
+		User:        q.request.Principal.User,
+	}
+	if q.page != nil {
+		s.Action = ScrollAction
+		s.Description = q.describePage
+	}
+	return s
+}
+
+// run asks for admission the way it is told, and executes.
+func (q *query) run(admit func() (*wlm.Permit, error)) (*Response, error) {
+	if q.page != nil {
+		if err := q.takeTurn(); err != nil {
+			return nil, err
+		}
+		defer q.page.endTurn()
+	}
+	p, err := admit()
+	if err != nil {
+		return nil, err
+	}
+	return q.execute(p)
+}
+
+// admit asks for admission and waits for it.
+func (q *query) admit() (*wlm.Permit, error) {
+	ctx := q.task.Context()
+	t, err := q.service.config.Admission.Enter(ctx, q.admission)
+	if err != nil {
+		return nil, err
+	}
+	q.task.SetStatus(t)
+	return t.Wait(ctx)
+}
+
+// execute lets the executor work under a permit, which has ended when execute
+// returns or panics. Once admitted a search does run: if it has been cancelled
+// meanwhile its execution notices that like any other.
+func (q *query) execute(p *wlm.Permit) (*Response, error) {
+	defer q.release(p)
+	q.task.SetGroup(q.admission.Group)
+	ctx := wlm.ContextWithPermit(withParent(q.task.Context(), q.task), p)
+	if q.request.Kind != ScrollPage && q.request.ScrollKeepAlive > 0 {
+		return q.openScroll(ctx)
+	}
+	return q.execution.Execute(ctx, q.task, q.limits)
+}
+
+func (q *query) release(p *wlm.Permit) {
+	p.Close()
+	if q.kin != nil {
+		q.kin.released(p)
+	}
+}
+
+// await waits for a signal while the task shows why. It fails when the search
+// is cancelled first.
+func (q *query) await(signal <-chan struct{}, h Held) error {
+	ctx := q.task.Context()
+	if ctx.Err() != nil {
+		return q.cancelledBeforeStart()
+	}
+	select {
+	case <-signal:
+		return nil
+	default:
+	}
+	q.task.SetStatus(h)
+	select {
+	case <-signal:
+		return nil
+	case <-ctx.Done():
+		return q.cancelledBeforeStart()
+	}
+}
+
+// cancelledBeforeStart is the error of a search whose context ended before it asked for admission.
+func (q *query) cancelledBeforeStart() error {
+	c, _ := q.task.Cancelled()
+	return &tasks.CancelledError{Cause: c, BeforeStart: true}
+}
+
+func taskHeaders(opaqueID string) map[string]string {
+	if opaqueID == "" {
+		return nil
+	}
+	return map[string]string{OpaqueIDHeader: opaqueID}
+}
+
+// parentKey finds the task of the execution that a context was given to.
+type parentKey struct{}
+
+func withParent(ctx context.Context, t *tasks.Task) context.Context {
+	return context.WithValue(ctx, parentKey{}, t)
+}
+
+func parentOf(ctx context.Context) *tasks.Task {
+	t, _ := ctx.Value(parentKey{}).(*tasks.Task)
+	return t
+}
