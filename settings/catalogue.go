@@ -22,6 +22,11 @@ const (
 	// AllowPartialResults says whether a search that does not say it itself may answer although
 	// some of its shards failed.
 	AllowPartialResults = "search.default_allow_partial_results"
+	// MaxOpenScrolls is how many scrolls may be open on a node.
+	MaxOpenScrolls = "search.max_open_scroll_context"
+	// MaxScrollKeepAlive is the longest time for which a scroll may be kept open between two of its
+	// pages; -1 is no limit.
+	MaxScrollKeepAlive = "search.max_keep_alive"
 )
 
 // Type is the kind of value that a setting takes.
@@ -173,6 +178,8 @@ func searchSettings() []definition {
 		duration(CancelAfter, "-1").acting(),
 		duration(DefaultSearchTimeout, "-1").acting(),
 		boolean(AllowPartialResults, "true").acting(),
+		integer(MaxOpenScrolls, "500", 0, math.MaxInt32).acting(),
+		duration(MaxScrollKeepAlive, "24h").acting(),
 		integer("search.max_buckets", "65535", 0, math.MaxInt32),
 		boolean("task_cancellation.enabled", "true"),
 		long("task_cancellation.duration_millis", "10000", 0, math.MaxInt64),

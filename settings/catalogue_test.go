@@ -70,7 +70,7 @@ func TestCatalogue(t *testing.T) {
 	}
 	want := []string{
 		settings.MaxGroups, settings.CancelAfter, settings.AllowPartialResults,
-		settings.DefaultSearchTimeout, settings.WLMMode,
+		settings.DefaultSearchTimeout, settings.MaxScrollKeepAlive, settings.MaxOpenScrolls, settings.WLMMode,
 	}
 	if !slices.Equal(acting, want) {
 		t.Errorf("settings with an effect: %v, want %v", acting, want)
