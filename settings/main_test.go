@@ -1,6 +1,7 @@
 package settings_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -39,12 +40,12 @@ func (m *memory) PutSettings(ctx context.Context, all map[string]string) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.fail != nil {
-		return m.fail
+	if err := cmp.Or(m.fail, ctx.Err()); err != nil {
+		return err
 	}
 	m.writes++
 	m.stored = maps.Clone(all)
-	return ctx.Err()
+	return nil
 }
 
 func open(t *testing.T, repository settings.Repository, start map[string]string) *settings.Registry {
