@@ -1,0 +1,19 @@
+// Package sharedtier holds the two state machines with which nodes share one limit on a bucket: the [Coordinator], which has
+// searches of the bucket, and the [Owner], which has the permits. They talk in [Message] values.
+//
+// The machines are pure: no I/O, no clock, no goroutine, no lock. Each step changes the state that it is called on and appends
+// what has to be done to a list of the caller's. The queue itself belongs to the caller; the coordinator keeps counts of it.
+//
+// The protocol in short:
+//
+//   - A search that finds no room asks the owner once (Acquire) and is pending meanwhile: parked before it asks, so that no
+//     grant can find an empty queue. The owner grants, or remembers how many waiters the coordinator has and denies.
+//   - While the owner remembers us (Advertised > 0) further searches wait without a message of their own.
+//   - A slot that frees is pushed (Grant) to the coordinators in turn; it runs the oldest waiter, whoever asked for it. A grant
+//     that finds nobody goes back (Unused), and the owner forgets us.
+//   - Whenever waiters exist, nothing is advertised and nothing is outstanding, the coordinator says how many it has (Want).
+//     This one rule keeps every waiter from being stranded.
+//   - A search that may not wait asks for one slot or nothing (Try) and is never remembered.
+//
+// Messages between one coordinator and one owner must arrive in the order in which they were sent, in both directions.
+package sharedtier

@@ -1,0 +1,433 @@
+package wlm
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/internal/sharedtier"
+)
+
+// bucket is one group's searches that share limits. Its methods decide and leave what follows from a decision, waking and
+// sending, to the step that they are given.
+type bucket struct {
+	a     *Admission
+	group *group
+	key   BucketKey
+
+	mu   sync.Mutex
+	dead bool // taken out of the table
+	plan *plan
+
+	queue  queue
+	counts sharedtier.Coordinator // of the queue, whether or not there is a shared tier
+
+	node     int // node permits that are out
+	shared   int // shared permits that are out
+	verified int // node permits that were out when verification last looked
+
+	// tries has the searches whose one question to the owner is under way; nil for one that has left meanwhile.
+	tries   map[uint64]*Ticket
+	lastTry uint64
+
+	// outbox has messages to the owner in order; only one goroutine at a time sends them.
+	outbox  []sharedtier.Message
+	sending bool
+
+	lastSeq uint64 // of the waiter that parked last
+	// lastAdmission is when a waiter was last admitted, or when the queue began; interval is the smoothed time between two.
+	lastAdmission time.Time
+	interval      time.Duration
+}
+
+// step gathers what has to be done once the bucket's lock is released.
+type step struct {
+	woken *Ticket // decided waiters, linked by their wokenNext
+	at    time.Time
+}
+
+// now is the time of the step, read from the clock at most once.
+func (s *step) now() time.Time {
+	if s.at.IsZero() {
+		s.at = time.Now()
+	}
+	return s.at
+}
+
+func (s *step) wake(t *Ticket) {
+	if t.ready != nil {
+		t.wokenNext, s.woken = s.woken, t
+	}
+}
+
+// adoptLocked makes a plan the bucket's if it is newer, and lets waiters go that have nothing left to wait for.
+func (b *bucket) adoptLocked(p *plan, s *step) {
+	if b.plan != nil && p.revision <= b.plan.revision {
+		return
+	}
+	if p.throttles() && p.attribute != b.key.Attribute {
+		p = &plan{revision: p.revision, stopped: p.stopped} // other buckets are the group's now
+	}
+	b.plan = p
+	b.counts.Size = p.size
+	if !p.parks() {
+		b.emptyLocked(s)
+	}
+	var buf [4]sharedtier.Effect
+	b.applyLocked(b.counts.SetOn(p.shared > 0 && p.parks(), buf[:0]), s)
+	b.drainLocked(s)
+}
+
+// arriveLocked decides about a search that has just come. What is not decided at once is parked or asks the owner.
+func (b *bucket) arriveLocked(t *Ticket, s *step) error {
+	p, g := b.plan, b.group
+	if p.node > 0 && b.node < p.node && b.queue.n == 0 {
+		b.admitLocked(t, nodePermit, 0, s)
+		return nil
+	}
+	if p.monitor {
+		b.watchLocked(t, s)
+		return nil
+	}
+	if t.tryOnly || p.size == 0 {
+		if p.shared > 0 && b.queue.n == 0 {
+			t.state = trying
+			t.ready = make(chan struct{})
+			b.askLocked(t)
+			return nil
+		}
+		return b.refusalLocked(t, QueueOff, b.queue.n)
+	}
+	if !g.reserve(groups.MaxQueued) {
+		return b.refusalLocked(t, GroupFull, groups.MaxQueued)
+	}
+	var buf [4]sharedtier.Effect
+	outcome, fx := b.counts.Arrive(buf[:0])
+	switch outcome {
+	case sharedtier.Full:
+		g.waiters.Add(-1)
+		return b.refusalLocked(t, QueueFull, b.counts.Waiting)
+	case sharedtier.BecomesPending:
+		t.state = pending
+	case sharedtier.BecomesWaiting:
+		t.state = waiting
+		g.startWaiting()
+	}
+	if b.queue.n == 0 {
+		b.lastAdmission = s.now()
+	}
+	t.parked = s.now()
+	t.ready = make(chan struct{})
+	b.lastSeq++
+	t.seq = b.lastSeq
+	b.queue.push(t)
+	b.a.record(Parked, t)
+	b.applyLocked(fx, s)
+	return nil
+}
+
+// watchLocked lets a search of a monitoring group run, whatever the limits say.
+func (b *bucket) watchLocked(t *Ticket, s *step) {
+	b.admitLocked(t, untrackedPermit, 0, s)
+	if b.plan.shared == 0 {
+		b.group.wouldThrottle.Add(1)
+		return
+	}
+	t.watched = true
+	b.askLocked(t)
+}
+
+// askLocked asks the owner for one slot or nothing.
+func (b *bucket) askLocked(t *Ticket) {
+	if b.tries == nil {
+		b.tries = make(map[uint64]*Ticket)
+	}
+	b.lastTry++
+	t.try = b.lastTry
+	b.tries[t.try] = t
+	b.outbox = append(b.outbox, sharedtier.Message{Kind: sharedtier.Try, Try: t.try})
+}
+
+// receiveLocked takes in a message of the owner.
+func (b *bucket) receiveLocked(m sharedtier.Message, s *step) {
+	if m.Try != 0 {
+		b.answerLocked(m, s)
+		return
+	}
+	b.reapLocked(s)
+	headWaiting := b.queue.head != nil && b.queue.head.state == waiting
+	var buf [4]sharedtier.Effect
+	b.applyLocked(b.counts.Receive(m, headWaiting, buf[:0]), s)
+}
+
+// answerLocked takes in the answer to a try.
+func (b *bucket) answerLocked(m sharedtier.Message, s *step) {
+	t, known := b.tries[m.Try]
+	delete(b.tries, m.Try)
+	if !known {
+		return
+	}
+	granted := m.Kind == sharedtier.Granted
+	switch {
+	case t != nil && t.watched:
+		t.watched = false
+		switch {
+		case granted && !t.permit.closed.Load():
+			t.permit.kind, t.permit.shared = sharedPermit, m.Permit
+			b.shared++
+			b.group.runningUntracked.Add(-1)
+			b.group.runningTracked.Add(1)
+			return
+		case !granted && m.Kind == sharedtier.Denied:
+			b.group.wouldThrottle.Add(1)
+		}
+	case t != nil && t.ctx.Err() != nil:
+		b.dropTryLocked(t, context.Cause(t.ctx), s)
+	case t != nil && granted:
+		b.admitLocked(t, sharedPermit, m.Permit, s)
+		return
+	case t != nil:
+		why := QueueOff
+		if m.Kind == sharedtier.Unavailable {
+			why = Unavailable
+		}
+		t.state = refused
+		t.err = b.refusalLocked(t, why, b.queue.n)
+		s.wake(t)
+	}
+	if granted {
+		b.outbox = append(b.outbox, sharedtier.Message{Kind: sharedtier.Release, Permit: m.Permit})
+	}
+}
+
+// dropTryLocked ends a search whose question is still under way, or has just been answered.
+func (b *bucket) dropTryLocked(t *Ticket, cause error, s *step) {
+	if _, asked := b.tries[t.try]; asked {
+		b.tries[t.try] = nil
+	}
+	if !t.tryOnly {
+		b.group.cancelled.Add(1)
+	}
+	t.state = evicted
+	t.err = ended(cause, false)
+	s.wake(t)
+}
+
+// applyLocked does what the counting machine asks of the queue.
+func (b *bucket) applyLocked(fx []sharedtier.Effect, s *step) {
+	for _, e := range fx {
+		switch e.Kind {
+		case sharedtier.Send:
+			b.outbox = append(b.outbox, e.Message)
+		case sharedtier.RunOldest:
+			b.leaveQueueLocked(b.queue.head, sharedPermit, e.Permit, s)
+		case sharedtier.PromoteOldestPending:
+			t := b.queue.oldestPending()
+			t.state = waiting
+			t.parked = s.now()
+			b.group.startWaiting()
+		case sharedtier.RefuseNewestPending:
+			t := b.queue.newestPending()
+			b.queue.remove(t)
+			b.group.waiters.Add(-1)
+			t.err = b.refusalLocked(t, QueueFull, b.counts.Waiting)
+			t.state = refused
+			s.wake(t)
+		}
+	}
+}
+
+// drainLocked admits the oldest waiters to free node permits, then tells the owner of waiters that it does not know of.
+func (b *bucket) drainLocked(s *step) {
+	var buf [4]sharedtier.Effect
+	for b.plan.parks() && b.node < b.plan.node {
+		b.reapLocked(s)
+		head := b.queue.head
+		if head == nil {
+			break
+		}
+		fx := b.counts.Admit(head.state == waiting, buf[:0])
+		b.leaveQueueLocked(head, nodePermit, 0, s)
+		b.applyLocked(fx, s)
+	}
+	b.applyLocked(b.counts.Settle(buf[:0]), s)
+}
+
+// reapLocked evicts cancelled waiters until the oldest one is not cancelled.
+func (b *bucket) reapLocked(s *step) {
+	for t := b.queue.head; t != nil && t.ctx.Err() != nil; t = b.queue.head {
+		b.evictLocked(t, context.Cause(t.ctx), s)
+	}
+}
+
+// emptyLocked lets all waiters go: they have nothing left to wait for, or the node stops.
+func (b *bucket) emptyLocked(s *step) {
+	stop := b.plan.stopped
+	for t := b.queue.head; t != nil; t = b.queue.head {
+		switch {
+		case t.ctx.Err() != nil:
+			b.evictLocked(t, context.Cause(t.ctx), s)
+		case stop:
+			b.evictLocked(t, errStopped, s)
+		default:
+			b.counts.Cancel(t.state == waiting)
+			b.leaveQueueLocked(t, untrackedPermit, 0, s)
+		}
+	}
+	for id, t := range b.tries {
+		switch {
+		case t == nil || t.watched:
+			continue
+		case t.ctx.Err() != nil:
+			b.dropTryLocked(t, context.Cause(t.ctx), s)
+		case stop:
+			b.dropTryLocked(t, errStopped, s)
+		default:
+			b.tries[id] = nil
+			b.admitLocked(t, untrackedPermit, 0, s)
+		}
+	}
+}
+
+// leaveQueueLocked admits a parked search. The counting machine has counted it already.
+func (b *bucket) leaveQueueLocked(t *Ticket, kind permitKind, id sharedtier.PermitID, s *step) {
+	b.queue.remove(t)
+	b.group.waiters.Add(-1)
+	now := s.now()
+	if t.state == waiting {
+		b.group.endWaiting(now.Sub(t.parked))
+	}
+	if kind != untrackedPermit {
+		b.observeLocked(now)
+	}
+	b.admitLocked(t, kind, id, s)
+}
+
+// observeLocked learns how fast the queue drains.
+func (b *bucket) observeLocked(now time.Time) {
+	const weight = 4 // a step's share of the smoothed interval is 1/weight: a few admissions tell, one outlier does not
+	d := now.Sub(b.lastAdmission)
+	if b.interval == 0 {
+		b.interval = d
+	} else {
+		b.interval += (d - b.interval) / weight
+	}
+	b.lastAdmission = now
+}
+
+// admitLocked decides that a search runs.
+func (b *bucket) admitLocked(t *Ticket, kind permitKind, id sharedtier.PermitID, s *step) {
+	b.group.admitted.Add(1)
+	t.state = admitted
+	t.permit.kind, t.permit.shared = kind, id
+	switch kind {
+	case nodePermit:
+		b.node++
+		b.group.runningTracked.Add(1)
+	case sharedPermit:
+		b.shared++
+		b.group.runningTracked.Add(1)
+	case untrackedPermit:
+		b.group.runningUntracked.Add(1)
+	}
+	b.a.record(Admitted, t)
+	s.wake(t)
+}
+
+// evictLocked takes a waiter out of the queue without admitting it.
+func (b *bucket) evictLocked(t *Ticket, cause error, s *step) {
+	b.queue.remove(t)
+	b.counts.Cancel(t.state == waiting)
+	b.group.waiters.Add(-1)
+	if t.state == waiting {
+		b.group.waiting.Add(-1)
+		b.group.evicted.Add(1)
+	}
+	b.group.cancelled.Add(1)
+	b.a.countEviction(cause)
+	t.state = evicted
+	t.err = ended(cause, true)
+	b.a.record(Evicted, t)
+	s.wake(t)
+}
+
+// refusalLocked counts a refusal and says why. A try that nobody may see counts nothing.
+func (b *bucket) refusalLocked(t *Ticket, why Why, depth int) error {
+	if t.tryOnly {
+		return ErrNoPermit
+	}
+	g := b.group
+	g.refused.Add(1)
+	g.throttled.Add(1)
+	if why == QueueFull || why == GroupFull {
+		g.queueRejections.Add(1)
+	}
+	tier, limit := b.plan.tier()
+	return &RejectedError{
+		GroupID: g.id, Group: g.name, Attribute: b.key.Attribute, Value: b.key.Value,
+		Tier: tier, Limit: limit, Why: why, Depth: depth, Size: b.plan.size,
+		RetryAfter: retryAfter(b.interval * time.Duration(b.queue.n+1)),
+	}
+}
+
+// cancel evicts a search whose context has ended, unless it has been decided already.
+func (b *bucket) cancel(t *Ticket, cause error) {
+	var s step
+	b.mu.Lock()
+	switch t.state {
+	case pending, waiting:
+		b.evictLocked(t, cause, &s)
+		b.drainLocked(&s)
+	case trying:
+		b.dropTryLocked(t, cause, &s)
+	}
+	b.leave(&s)
+}
+
+// idleLocked reports whether nothing is left that the bucket is kept for (I4).
+func (b *bucket) idleLocked() bool {
+	return b.queue.n == 0 && b.node == 0 && b.shared == 0 && len(b.tries) == 0 &&
+		b.counts.Quiet() && len(b.outbox) == 0 && !b.sending
+}
+
+// leave releases the bucket's lock and does what the step has gathered.
+func (b *bucket) leave(s *step) {
+	b.a.verifyLocked(b)
+	idle, send := b.idleLocked(), len(b.outbox) > 0 && !b.sending
+	b.sending = b.sending || send
+	b.mu.Unlock()
+
+	for t := s.woken; t != nil; {
+		next := t.wokenNext
+		t.wokenNext = nil
+		close(t.ready)
+		t = next
+	}
+	switch {
+	case send:
+		b.flush()
+	case idle:
+		b.group.table.drop(b)
+	}
+}
+
+// flush sends the outbox. Only the goroutine that has set sending calls it; answers may fill the outbox again meanwhile.
+func (b *bucket) flush() {
+	for {
+		b.mu.Lock()
+		messages := b.outbox
+		b.outbox = nil
+		if len(messages) == 0 {
+			b.sending = false
+			idle := b.idleLocked()
+			b.mu.Unlock()
+			if idle {
+				b.group.table.drop(b)
+			}
+			return
+		}
+		b.mu.Unlock()
+		b.a.link.Send(b.key, messages)
+	}
+}

@@ -1,0 +1,123 @@
+package wlm
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// counters of one group. Each moves at the one place where what it counts is decided, under the bucket's lock where there is one.
+type counters struct {
+	completions atomic.Uint64
+
+	admitted, refused, cancelled atomic.Uint64 // the exits of I1
+
+	throttled, wouldThrottle         atomic.Uint64
+	queued, queueRejections, evicted atomic.Uint64
+	waits, waitMillis, longestMillis atomic.Uint64
+	waiters                          atomic.Int64 // parked, pending ones too: bounded by groups.MaxQueued
+	waiting, peak                    atomic.Int64
+	runningTracked, runningUntracked atomic.Int64
+}
+
+// GroupCounters is a reading of one group's counters. The fields are read one after the other: they agree with each other at
+// rest, and each one is exact at any time.
+type GroupCounters struct {
+	Group string // the group's id
+
+	Completions   uint64 // tasks of the group that ended
+	Rejections    uint64 // searches refused for their group's resource usage (no such refusals yet)
+	Cancellations uint64 // searches cancelled for their group's resource usage (no such cancellations yet)
+
+	Throttled          uint64 // searches refused by a throttle limit, for whatever reason of the queue
+	WouldThrottle      uint64 // searches that a monitoring group would have refused or parked
+	Queued             uint64 // searches that started to wait
+	QueueRejections    uint64 // of Throttled: those that found the queue or the group full
+	QueuedCurrent      uint64 // searches that wait now, without those whose question to the owner is under way
+	QueuePeak          uint64 // the most that QueuedCurrent has been
+	QueueWaits         uint64 // searches admitted out of the queue
+	QueueWaitMillis    uint64 // the sum of their waits
+	MaxQueueWaitMillis uint64 // the longest of their waits, in milliseconds
+	Evicted            uint64 // searches that left the queue without being admitted; Queued = QueueWaits + QueuedCurrent + Evicted
+
+	Admitted, Refused, Cancelled uint64 // each search that came is in one of them, or parked
+
+	Waiters          int64 // parked searches, also those whose question to the owner is under way
+	RunningTracked   int64 // permits that count against a limit
+	RunningUntracked int64 // searches that run without one
+}
+
+func (c *counters) read(id string) GroupCounters {
+	return GroupCounters{
+		Group:              id,
+		Completions:        c.completions.Load(),
+		Throttled:          c.throttled.Load(),
+		WouldThrottle:      c.wouldThrottle.Load(),
+		Queued:             c.queued.Load(),
+		QueueRejections:    c.queueRejections.Load(),
+		QueuedCurrent:      uint64(max(c.waiting.Load(), 0)),
+		QueuePeak:          uint64(c.peak.Load()),
+		QueueWaits:         c.waits.Load(),
+		QueueWaitMillis:    c.waitMillis.Load(),
+		MaxQueueWaitMillis: c.longestMillis.Load(),
+		Evicted:            c.evicted.Load(),
+		Admitted:           c.admitted.Load(),
+		Refused:            c.refused.Load(),
+		Cancelled:          c.cancelled.Load(),
+		Waiters:            c.waiters.Load(),
+		RunningTracked:     c.runningTracked.Load(),
+		RunningUntracked:   c.runningUntracked.Load(),
+	}
+}
+
+// startWaiting counts a waiter that becomes a waiting one.
+func (c *counters) startWaiting() {
+	c.queued.Add(1)
+	raise(&c.peak, c.waiting.Add(1))
+}
+
+// endWaiting counts that a waiting waiter was admitted after the given wait.
+func (c *counters) endWaiting(wait time.Duration) {
+	ms := max(wait.Milliseconds(), 0)
+	c.waiting.Add(-1)
+	c.waits.Add(1)
+	c.waitMillis.Add(uint64(ms))
+	for {
+		longest := c.longestMillis.Load()
+		if uint64(ms) <= longest || c.longestMillis.CompareAndSwap(longest, uint64(ms)) {
+			return
+		}
+	}
+}
+
+// reserve takes one of the group's places for waiters. It reports false when all are taken.
+func (c *counters) reserve(most int64) bool {
+	for {
+		n := c.waiters.Load()
+		if n >= most {
+			return false
+		}
+		if c.waiters.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+func raise(peak *atomic.Int64, n int64) {
+	for {
+		p := peak.Load()
+		if n <= p || peak.CompareAndSwap(p, n) {
+			return
+		}
+	}
+}
+
+// Totals is a reading over all groups, deleted ones with running searches included.
+type Totals struct {
+	Buckets            int
+	Waiters            int64
+	Tracked, Untracked int64
+	Unattributed       uint64            // searches let pass because the throttle attribute had no value for them
+	Recovered          uint64            // waiters that only the backstop sweep found: always 0 unless something is broken
+	Reclosed           uint64            // second closes of a permit: always 0 unless something is broken
+	EvictedBy          map[string]uint64 // evictions by the name of their cause
+}

@@ -1,0 +1,105 @@
+package wlm
+
+import (
+	"fmt"
+
+	"github.com/wlmserver/wlmserver/groups"
+)
+
+// walkAtMost bounds how long a queue may be to be walked after each step; longer ones are walked one time in walkEvery.
+const (
+	walkAtMost = 64
+	walkEvery  = 1024
+)
+
+func (a *Admission) report(violation func() string) {
+	if a.verify != nil {
+		a.verify(violation())
+	}
+}
+
+// verifyLocked checks the invariants of a bucket at the end of a step.
+func (a *Admission) verifyLocked(b *bucket) {
+	if a.verify == nil || b.plan == nil {
+		return
+	}
+	fail := func(invariant, format string, args ...any) {
+		a.verify(fmt.Sprintf("%s: bucket %q: %s (plan %+v, counts %+v, queue %d, node %d, shared %d)",
+			invariant, b.key, fmt.Sprintf(format, args...), *b.plan, b.counts, b.queue.n, b.node, b.shared))
+	}
+	if b.counts.Waiters() != b.queue.n {
+		fail("I10", "%d waiters are counted and %d are parked", b.counts.Waiters(), b.queue.n)
+	}
+	if n := b.group.waiters.Load(); n < int64(b.queue.n) || n > groups.MaxQueued {
+		fail("I3", "the group counts %d waiters, this bucket has %d", n, b.queue.n)
+	}
+	if b.node > b.verified && b.node > b.plan.node && b.plan.node > 0 {
+		fail("I6", "permits grew from %d past the limit", b.verified)
+	}
+	b.verified = b.node
+	if b.plan.parks() && b.plan.node > 0 && b.queue.n > 0 && b.node < b.plan.node {
+		fail("I7", "waiters are parked while a node permit is free")
+	}
+	if !b.plan.parks() && b.queue.n > 0 {
+		fail("I8", "waiters are parked with nothing to wait for")
+	}
+	if b.counts.On && b.queue.n > 0 && b.counts.Quiet() {
+		fail("I4", "no owner knows of the waiters")
+	}
+	if b.dead && !b.idleLocked() {
+		fail("I4", "the bucket was taken out and is not idle")
+	}
+	if b.queue.n > walkAtMost && b.lastSeq%walkEvery != 0 {
+		return
+	}
+	var last uint64
+	pendings, waitings := 0, 0
+	for t := range b.queue.all() {
+		if t.seq <= last {
+			fail("I5", "waiter %d stands behind %d", t.seq, last)
+		}
+		last = t.seq
+		switch t.state {
+		case pending:
+			pendings++
+		case waiting:
+			waitings++
+		default:
+			fail("I2", "a decided waiter (state %d) is still parked", t.state)
+		}
+	}
+	if pendings != b.counts.Pending || waitings != b.counts.Waiting {
+		fail("I10", "%d pending and %d waiting are parked", pendings, waitings)
+	}
+}
+
+// CheckQuiet reports every reason why the admission is not at rest without searches: permits, waiters or buckets that are left.
+// Tests call it when all their searches have ended.
+func (a *Admission) CheckQuiet() []string {
+	var out []string
+	for _, g := range a.policy.Load().all() {
+		if n := g.runningTracked.Load(); n != 0 {
+			out = append(out, fmt.Sprintf("I10: group %s counts %d tracked permits", g.id, n))
+		}
+		if n := g.runningUntracked.Load(); n != 0 {
+			out = append(out, fmt.Sprintf("I10: group %s counts %d untracked permits", g.id, n))
+		}
+		if w, q := g.waiters.Load(), g.waiting.Load(); w != 0 || q != 0 {
+			out = append(out, fmt.Sprintf("I10: group %s counts %d waiters, %d of them waiting", g.id, w, q))
+		}
+		if bs := g.table.all(); len(bs) != 0 {
+			out = append(out, fmt.Sprintf("I4: group %s keeps %d buckets", g.id, len(bs)))
+		}
+		if s := g.read(g.id); s.Queued != s.QueueWaits+s.QueuedCurrent+s.Evicted {
+			out = append(out, fmt.Sprintf("I1: group %s: %d queued, but %d admitted, %d waiting, %d evicted",
+				g.id, s.Queued, s.QueueWaits, s.QueuedCurrent, s.Evicted))
+		}
+	}
+	if n := a.recovered.Load(); n != 0 {
+		out = append(out, fmt.Sprintf("the sweep recovered %d waiters", n))
+	}
+	if n := a.reclosed.Load(); n != 0 {
+		out = append(out, fmt.Sprintf("I9: %d second closes of a permit", n))
+	}
+	return out
+}
