@@ -1,0 +1,173 @@
+package demo
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// colour is the number of an ANSI foreground colour; 0 is the terminal's own.
+type colour uint8
+
+const (
+	plain  colour = 0
+	bold   colour = 1
+	faint  colour = 2
+	red    colour = 31
+	green  colour = 32
+	yellow colour = 33
+	blue   colour = 34
+)
+
+// span is a piece of a line in one colour. Each of its runes takes one column.
+type span struct {
+	text   string
+	colour colour
+}
+
+type line []span
+
+// render writes the line for a terminal of so many columns, cutting what does not fit.
+func (l line) render(columns int, colours bool) string {
+	var b strings.Builder
+	for _, s := range l {
+		r := []rune(s.text)
+		r = r[:min(len(r), columns)]
+		columns -= len(r)
+		if colours && s.colour != plain && len(r) > 0 {
+			fmt.Fprintf(&b, "\x1b[%dm%s\x1b[0m", s.colour, string(r))
+		} else {
+			b.WriteString(string(r))
+		}
+	}
+	return b.String()
+}
+
+// look is how a state is drawn.
+type look struct {
+	glyph  string
+	colour colour
+}
+
+func (s state) look() look {
+	return [...]look{
+		planned:   {"·", faint},
+		sent:      {"·", plain},
+		waiting:   {"▒", yellow},
+		running:   {"█", blue},
+		answered:  {"✓", green},
+		refused:   {"✗", red},
+		cancelled: {"○", faint},
+		failed:    {"!", red},
+	}[s]
+}
+
+// frame draws a picture: one cell for each search, and one bar for each of what happens to them.
+func frame(p picture) []line {
+	cells := line{{"  ", plain}}
+	for _, s := range p.states {
+		l := s.look()
+		cells = append(cells, span{l.glyph, l.colour})
+	}
+	return []line{
+		heading(p),
+		{},
+		cells,
+		{},
+		bar("running", p.count[running], running.look(), fmt.Sprintf("of %d permits (node_limit)", p.plan.nodeLimit)),
+		bar("waiting", p.count[waiting], waiting.look(), waitingNote(p)),
+		bar("admitted", p.admitted(), look{"█", green}, fmt.Sprintf("%d answered with 200", p.count[answered])),
+		bar("refused", p.count[refused], look{"█", red}, refusedNote(p)),
+		bar("cancelled", p.count[cancelled], look{"█", faint}, cancelledNote(p)),
+		{},
+	}
+}
+
+func heading(p picture) line {
+	return line{
+		{"  wlmserver demo", bold},
+		{fmt.Sprintf("   group %s   %d searches of %s", p.plan.group, p.plan.searches, short(p.plan.takes)), plain},
+		{fmt.Sprintf("   %5.1f s", p.elapsed.Seconds()), faint},
+	}
+}
+
+// barWidth fits every count of the plan: a search is one column.
+const barWidth = 28
+
+func bar(name string, n int, l look, note string) line {
+	filled := min(n, barWidth)
+	return line{
+		{fmt.Sprintf("  %-10s", name), plain},
+		{fmt.Sprintf("%4d  ", n), bold},
+		{strings.Repeat(l.glyph, filled), l.colour},
+		{strings.Repeat(" ", barWidth-filled), plain},
+		{"  " + note, faint},
+	}
+}
+
+func waitingNote(p picture) string {
+	note := fmt.Sprintf("of %d (size_per_bucket)", p.plan.queueSize)
+	if p.next != nil {
+		note = fmt.Sprintf("next: #%d, waits %s", p.next.search+1, seconds(p.next.waiting))
+		if p.next.estimated > 0 {
+			note += ", ~" + seconds(p.next.estimated) + " to go"
+		}
+	}
+	return note
+}
+
+func refusedNote(p picture) string {
+	if p.retryAfter == "" {
+		return ""
+	}
+	return "429, Retry-After: " + p.retryAfter
+}
+
+func cancelledNote(p picture) string {
+	var parts []string
+	if p.impatient > 0 {
+		parts = append(parts, fmt.Sprintf("%d cancel_after", p.impatient))
+	}
+	if p.byHand > 0 {
+		parts = append(parts, fmt.Sprintf("%d _tasks/_cancel", p.byHand))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// progress is a picture as one plain line, for where there is no terminal.
+func progress(p picture) string {
+	return fmt.Sprintf("%5.1fs  running %2d  waiting %2d  admitted %2d  refused %2d  cancelled %2d",
+		p.elapsed.Seconds(), p.count[running], p.count[waiting], p.admitted(), p.count[refused], p.count[cancelled])
+}
+
+// table lays out the group's counters with what each means.
+func table(s groupStats) []line {
+	row := func(name string, value int64, meaning string) line {
+		return line{{fmt.Sprintf("  %-24s", name), plain}, {fmt.Sprintf("%8d", value), bold}, {"   " + meaning, faint}}
+	}
+	lines := []line{
+		row("total_queued", s.Queued, "had to wait"),
+		row("queue_peak", s.QueuePeak, "waited at once, at most"),
+		row("queue_wait_count", s.QueueWaits, "were admitted after waiting"),
+		row("total_queue_wait_millis", s.QueueWaitMillis, mean(s)),
+		row("max_queue_wait_millis", s.LongestWaitMilli, "the longest of these waits"),
+		row("total_throttled", s.Throttled, "were refused with 429"),
+		row("total_queue_rejections", s.QueueRejections, "of them because the queue was full"),
+		row("queued_current", s.QueuedCurrent, "wait now"),
+		row("total_completions", s.Completions, "tasks ended: one per search that ran, one per shard and phase"),
+	}
+	return lines
+}
+
+func mean(s groupStats) string {
+	if s.QueueWaits == 0 {
+		return "nobody waited"
+	}
+	return "that is " + strconv.FormatInt(s.QueueWaitMillis/s.QueueWaits, 10) + " ms each"
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+
+// short writes a round duration as a request would: 800ms, 2s.
+func short(d time.Duration) string { return d.String() }

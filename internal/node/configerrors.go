@@ -1,0 +1,40 @@
+package node
+
+import "fmt"
+
+// UnknownKeyError: a source names a key that neither the table of keys nor the catalogue of settings has.
+type UnknownKeyError struct {
+	Source  string // the file's path, "environment" or "-E"
+	Key     string // of the environment: the variable's name
+	Nearest string // the known name that is most like it
+}
+
+func (e *UnknownKeyError) Error() string {
+	return fmt.Sprintf("%s: unknown key %s; the nearest known one is %s (wlmserver config lists all)", e.Source, e.Key, e.Nearest)
+}
+
+// UnavailableKeyError: a source names a key of a later version.
+type UnavailableKeyError struct {
+	Source string
+	Key    string
+	What   string // what the key is for
+}
+
+func (e *UnavailableKeyError) Error() string {
+	return fmt.Sprintf("%s: %s: %s is not available in this version; leave the key out", e.Source, e.Key, e.What)
+}
+
+// ValueError: a value does not fit its key.
+type ValueError struct {
+	Source string
+	Key    string
+	Value  string
+	Reason string // what would fit
+}
+
+func (e *ValueError) Error() string {
+	if e.Value == "" {
+		return fmt.Sprintf("%s: %s %s", e.Source, e.Key, e.Reason)
+	}
+	return fmt.Sprintf("%s: %s = %q: %s", e.Source, e.Key, e.Value, e.Reason)
+}

@@ -1,0 +1,44 @@
+package node
+
+import (
+	"io"
+	"log"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/term"
+)
+
+// newLogger builds the logger of a node.
+func newLogger(c LogConfig) zerolog.Logger {
+	out := c.Output
+	if out == nil {
+		out = os.Stderr
+	}
+	terminal := isTerminal(out)
+	if c.Format == "console" || c.Format == "" && terminal {
+		out = zerolog.ConsoleWriter{
+			Out:        out,
+			NoColor:    !terminal || os.Getenv("NO_COLOR") != "",
+			TimeFormat: time.TimeOnly,
+		}
+	}
+	return zerolog.New(zerolog.SyncWriter(out)).Level(c.Level).With().Timestamp().Logger()
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// httpErrorLog takes the lines that net/http writes about connections and puts them into l.
+func httpErrorLog(l zerolog.Logger) *log.Logger { return log.New(httpErrorWriter{l}, "", 0) }
+
+type httpErrorWriter struct{ log zerolog.Logger }
+
+func (w httpErrorWriter) Write(line []byte) (int, error) {
+	w.log.Warn().Msg(strings.TrimSpace(string(line)))
+	return len(line), nil
+}

@@ -1,0 +1,153 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/wlmserver/wlmserver/api/rest"
+	"github.com/wlmserver/wlmserver/internal/stub"
+	"github.com/wlmserver/wlmserver/search"
+	"github.com/wlmserver/wlmserver/store"
+	"github.com/wlmserver/wlmserver/tasks"
+	"github.com/wlmserver/wlmserver/wlm"
+)
+
+// A Node is one running server. It is safe for concurrent use.
+type Node struct {
+	config Config
+	log    zerolog.Logger
+
+	store     *store.DB
+	admission *wlm.Admission
+	tasks     *tasks.Manager
+	stub      *stub.Engine
+	search    *search.Service
+	rest      *rest.Server
+
+	address    string
+	server     *http.Server
+	fresh      *freshConnections
+	endRequest context.CancelCauseFunc // ends the context of every request
+	served     chan struct{}           // closed when the server no longer accepts
+
+	stopOnce sync.Once
+	stopped  chan struct{}
+	stopErr  error
+
+	mu       sync.Mutex
+	serveErr error
+}
+
+// lastGrace is how long requests whose work was cancelled may take to send their answers.
+const lastGrace = 2 * time.Second
+
+// Addr returns the bound address, host:port.
+func (n *Node) Addr() string { return n.address }
+
+// URL returns where the server is reached from this machine.
+func (n *Node) URL() string {
+	host, port, err := net.SplitHostPort(n.address)
+	if err != nil {
+		return "http://" + n.address
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// Failed is closed when the server has stopped accepting requests, be it stopped or broken; [Node.Err] tells which.
+func (n *Node) Failed() <-chan struct{} { return n.served }
+
+// Err returns what broke the server; nil while it runs and when it was stopped.
+func (n *Node) Err() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.serveErr
+}
+
+// serve accepts connections until the server is stopped.
+func (n *Node) serve(l net.Listener) {
+	defer close(n.served)
+	if err := n.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		n.log.Error().Err(err).Msg("the server cannot accept connections any more")
+		n.mu.Lock()
+		n.serveErr = err
+		n.mu.Unlock()
+	}
+}
+
+// Shutdown stops the node gently: no new connections, 429 for parked searches, node.shutdown_timeout (less when ctx ends
+// before) for running ones, cancellation of what is left, and the end of everything. It returns when all is closed.
+// Of several calls, and calls of Close, the first decides and all wait for it.
+func (n *Node) Shutdown(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, n.config.ShutdownTimeout)
+	defer cancel()
+	return n.stop(ctx)
+}
+
+// Close stops the node without letting searches end: they are cancelled and answer so.
+func (n *Node) Close() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return n.stop(ctx)
+}
+
+// stop ends the node; running searches may go on until ctx ends.
+func (n *Node) stop(ctx context.Context) error {
+	n.stopOnce.Do(func() {
+		n.stopErr = n.drain(ctx)
+		n.stopErr = errors.Join(n.stopErr, n.closeAll())
+		close(n.stopped)
+	})
+	<-n.stopped
+	return n.stopErr
+}
+
+// drain lets the server answer what it has.
+func (n *Node) drain(ctx context.Context) error {
+	n.log.Info().Int("tasks", n.tasks.Len()).Dur("timeout_ms", n.config.ShutdownTimeout).Msg("stopping: no new connections, waiting searches are refused")
+	// The admission stops once the listener is closed (see Start): so the refusals say "Connection: close".
+	if err := n.server.Shutdown(ctx); err == nil {
+		return nil
+	}
+	left := n.tasks.List(tasks.Filter{})
+	if len(left) > 0 {
+		n.log.Warn().Int("tasks", len(left)).Msg("stopping: what still runs is cancelled")
+	}
+	cause := tasks.ShutdownCause()
+	n.tasks.Cancel(left, cause)
+	n.endRequest(cause) // for requests that wait for something else, and searches that were about to start
+	n.fresh.close()
+
+	grace, cancel := context.WithTimeout(context.Background(), lastGrace)
+	defer cancel()
+	if err := n.server.Shutdown(grace); err == nil {
+		return nil
+	}
+	n.log.Warn().Int("tasks", n.tasks.Len()).Msg("stopping: connections are cut; some requests have not ended or their clients do not read")
+	return n.server.Close()
+}
+
+// closeAll ends what the requests worked with, the store last.
+func (n *Node) closeAll() error {
+	<-n.served
+	n.rest.Close()
+	n.search.Close()
+	n.stub.Close()
+	n.admission.Close()
+	err := n.store.Close()
+	if n.config.HTTP.AddressFile != "" {
+		removeAddressFile(n.config.HTTP.AddressFile, n.address)
+	}
+	if err == nil {
+		n.log.Info().Msg("stopped")
+	}
+	return err
+}

@@ -1,0 +1,167 @@
+package node
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"runtime"
+	"time"
+
+	"github.com/wlmserver/wlmserver/api/rest"
+	"github.com/wlmserver/wlmserver/auth"
+	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/internal/stub"
+	"github.com/wlmserver/wlmserver/search"
+	"github.com/wlmserver/wlmserver/settings"
+	"github.com/wlmserver/wlmserver/stats"
+	"github.com/wlmserver/wlmserver/store"
+	"github.com/wlmserver/wlmserver/tasks"
+	"github.com/wlmserver/wlmserver/wlm"
+)
+
+const (
+	// readHeaderTimeout bounds how long a client may take to send its headers, idleTimeout how long a connection is kept
+	// without a request. There is no write timeout: a search may take any time, and so may its client to read.
+	readHeaderTimeout = 15 * time.Second
+	idleTimeout       = 3 * time.Minute
+)
+
+// Start starts a node and returns once it answers. ctx bounds the start only. On an error nothing is left running.
+func Start(ctx context.Context, c Config) (_ *Node, err error) {
+	started := time.Now()
+	log := newLogger(c.Log)
+	var undo []func() // what was opened, for an error half-way
+	defer func() {
+		for i := len(undo) - 1; err != nil && i >= 0; i-- {
+			undo[i]()
+		}
+	}()
+
+	who, err := auth.New(c.Auth)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := listen(ctx, c, !who.Enabled())
+	if err != nil {
+		return nil, err
+	}
+	undo = append(undo, func() { listener.Close() })
+
+	db, err := store.Open(ctx, c.DataPath)
+	if err != nil {
+		return nil, err
+	}
+	undo = append(undo, func() { db.Close() })
+	cluster, err := settings.Open(ctx, db, c.startSettings())
+	if err != nil {
+		return nil, err
+	}
+	for _, problem := range cluster.Problems() {
+		log.Warn().Err(problem).Msg("a stored setting has no effect")
+	}
+	registry, err := groups.Open(ctx, db, groups.WithMaxCount(func() int { return cluster.Snapshot().Int(settings.MaxGroups) }))
+	if err != nil {
+		return nil, err
+	}
+
+	admission := wlm.New(append([]wlm.Option{
+		wlm.WithMode(wlm.Mode(cluster.Snapshot().String(settings.WLMMode))),
+		wlm.WithCauseName(causeName),
+	}, c.Admission...)...)
+	undo = append(undo, admission.Close)
+	admission.GroupsChanged(registry.Snapshot())
+	registry.OnChange(func(_, now *groups.Snapshot) { admission.GroupsChanged(now) })
+	cluster.OnChange(func(before, now *settings.Snapshot) {
+		if mode := now.String(settings.WLMMode); mode != before.String(settings.WLMMode) {
+			admission.SetMode(wlm.Mode(mode))
+		}
+	})
+
+	address := listener.Addr().String()
+	host, _, _ := net.SplitHostPort(address)
+	manager := tasks.NewManager(db.NodeID(), tasks.WithNames(c.NodeName, host, address), tasks.WithOnEnd(func(t *tasks.Task) {
+		if group := t.Group(); group != "" {
+			admission.Completed(group)
+		}
+	}))
+	engine := stub.New(stub.Config{
+		Node: db.NodeID(), NodeName: c.NodeName, Tasks: manager,
+		PoolSize: c.SearchPool.Size, QueueSize: c.SearchPool.QueueSize,
+		MaxDocumentBytes: c.HeapSize / 4, MaxWorkBytes: c.HeapSize / 2,
+		Defaults: c.Stub,
+	})
+	undo = append(undo, engine.Close)
+	service := search.New(search.Config{
+		Executor: engine, Admission: admission, Tasks: manager, Groups: registry.Snapshot, Settings: cluster.Snapshot,
+		IsAdmin:               func(p wlm.Principal) bool { return who.IsAdmin(auth.User{Name: p.User, Roles: p.Roles}) },
+		MaxConcurrentSearches: min(10, c.SearchPool.Size),
+	})
+	undo = append(undo, service.Close)
+
+	processors := runtime.GOMAXPROCS(0)
+	version := Version()
+	api := rest.New(rest.Config{
+		Search: service, Groups: registry, Settings: cluster, Tasks: manager, Auth: who, Admission: admission, Stub: engine,
+		Stats: stats.New(stats.Source{Admission: admission, Tasks: manager, HeapSize: c.HeapSize, Processors: processors}),
+		Node: rest.NodeInfo{
+			ID: db.NodeID(), Name: c.NodeName, ClusterName: c.ClusterName, ClusterUUID: db.ClusterID(),
+			// There is no transport between nodes yet; clients want an address all the same.
+			TransportAddress: address, Host: host, IP: host, HTTPAddress: address,
+			Roles:    []string{"cluster_manager", "data"},
+			Settings: c.startKVs(),
+			Build:    rest.Build{Version: version.Build, Hash: version.Revision, Date: version.Date},
+			Started:  started, HeapSize: c.HeapSize, Processors: processors,
+			SearchThreads: c.SearchPool.Size, SearchQueue: c.SearchPool.QueueSize,
+		},
+		Limits: rest.Limits{
+			MaxContentLength: c.HTTP.MaxContentLength, MaxHeaderSize: c.HTTP.MaxHeaderSize,
+			MaxInitialLineLength: c.HTTP.MaxInitialLineLength, MaxInFlightBytes: c.HTTP.MaxInFlightBytes,
+		},
+		Log: log,
+	})
+	undo = append(undo, api.Close)
+
+	requests, endRequests := context.WithCancelCause(context.Background())
+	n := &Node{
+		config: c, log: log, store: db, admission: admission, tasks: manager, stub: engine, search: service, rest: api,
+		address: address, fresh: newFreshConnections(), endRequest: endRequests,
+		served: make(chan struct{}), stopped: make(chan struct{}),
+	}
+	n.server = &http.Server{
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		ErrorLog:          httpErrorLog(log),
+		ConnState:         n.fresh.changed,
+		BaseContext:       func(net.Listener) context.Context { return requests },
+	}
+	api.Configure(n.server)
+	n.server.RegisterOnShutdown(admission.Stop)
+	if c.HTTP.AddressFile != "" {
+		if err := writeAddressFile(c.HTTP.AddressFile, address); err != nil {
+			return nil, err
+		}
+	}
+	go n.serve(newPatientListener(listener, log))
+
+	log.Info().Str("version", version.Build).Str("address", address).Str("path.data", c.DataPath).
+		Bool("anonymous", !who.Enabled()).Dur("took_ms", time.Since(started)).
+		Msg("started: " + posture(!who.Enabled()))
+	return n, nil
+}
+
+// posture says in words what an operator must know of a server that has just started.
+func posture(anonymous bool) string {
+	s := "resource_limits of groups are stored and summed but not enforced yet; "
+	if anonymous {
+		return s + "everyone is anonymous and may do everything"
+	}
+	return s + "requests need a user"
+}
+
+// causeName is what admission metrics call the cause of a search's end.
+func causeName(cause error) string {
+	if c, ok := cause.(*tasks.Cause); ok {
+		return c.Kind.String()
+	}
+	return "other"
+}
