@@ -55,7 +55,10 @@ func (s *Service) RunMulti(ctx context.Context, m *MultiRequest) ([]ItemResult, 
 // an error; the place of an item that has failed on its own is nil.
 func (s *Service) prepareAll(m *MultiRequest, results []ItemResult) ([]*query, error) {
 	items := make([]*query, len(m.Items))
-	for i := range m.Items {
+	for i, r := range m.Items {
+		if r.Kind == ScrollPage {
+			return items, &InvalidError{Reason: fmt.Sprintf("item %d is the page of a scroll; send it as a request of its own", i)}
+		}
 		q, err := s.prepare(m.item(i))
 		switch {
 		case err == nil:
@@ -171,4 +174,3 @@ func (p *itemPanic) Unwrap() error {
 	err, _ := p.value.(error)
 	return err
 }
-

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/wlmserver/wlmserver/internal/units"
+	"github.com/wlmserver/wlmserver/settings"
 	"github.com/wlmserver/wlmserver/wlm"
 )
 
@@ -45,12 +46,12 @@ func (s *Service) preparePage(r *Request) (*query, error) {
 // once the page has succeeded.
 func (q *query) openScroll(ctx context.Context) (*Response, error) {
 	open := q.service.scrolls
-	most := q.service.maxOpenScrolls()
+	most := q.service.config.Settings().Int(settings.MaxOpenScrolls)
 	if !open.reserve(most) {
 		return nil, q.service.scrollFailure(q.request, &ShardError{
 			Type:   "rejected_execution_exception",
 			Status: http.StatusTooManyRequests,
-			Reason: fmt.Sprintf("%d scrolls are open on this node, the most that may be; clear those that are read to their end, or raise search.max_open_scroll_context", most),
+			Reason: fmt.Sprintf("%d scrolls are open on this node, the most that may be; clear those that are read to their end, or raise %s", most, settings.MaxOpenScrolls),
 		})
 	}
 	defer func() {
@@ -120,13 +121,13 @@ func (s *Service) visibleTo(p wlm.Principal) func(owner string) bool {
 
 // checkKeepAlive refuses to keep a scroll for longer than the cluster allows.
 func (s *Service) checkKeepAlive(r *Request) error {
-	most := s.maxKeepAlive()
-	if r.ScrollKeepAlive <= most {
+	most := s.config.Settings().Duration(settings.MaxScrollKeepAlive)
+	if most == units.None || r.ScrollKeepAlive <= most {
 		return nil
 	}
 	return s.scrollFailure(r, &InvalidError{Reason: fmt.Sprintf(
-		"the scroll is to be kept for [%s], longer than [%s], the most that may be; ask for less, or raise search.max_keep_alive",
-		units.FormatTime(r.ScrollKeepAlive), units.FormatTime(most))})
+		"the scroll is to be kept for [%s], longer than [%s], the most that may be; ask for less, or raise %s",
+		units.FormatTime(r.ScrollKeepAlive), units.FormatTime(most), settings.MaxScrollKeepAlive)})
 }
 
 // scrollFailure is the error of a scroll that every shard refuses to open.
@@ -148,4 +149,3 @@ func scrollMissing(id string) error {
 		Cause:    e,
 	}
 }
-

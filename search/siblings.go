@@ -54,11 +54,10 @@ func (s *siblings) letThrough(turn chan struct{}) {
 	}
 }
 
-// admit gets an item its permit. Before it waits in its group's queue it lets
-// the next in line through.
+// admit gets an item its permit. While it waits in its group's queue the next
+// in line is let through.
 func (s *siblings) admit(q *query, turn chan struct{}) (*wlm.Permit, error) {
 	t, p, err := s.decide(q, turn)
-	s.letThrough(turn)
 	if err != nil || p != nil {
 		return p, err
 	}
@@ -68,8 +67,9 @@ func (s *siblings) admit(q *query, turn chan struct{}) (*wlm.Permit, error) {
 }
 
 // decide takes an item to the point where it has its permit, has a ticket for
-// the queue, or has failed.
+// the queue, or has failed, and lets the next in line through.
 func (s *siblings) decide(q *query, turn chan struct{}) (*wlm.Ticket, *wlm.Permit, error) {
+	defer s.letThrough(turn)
 	held := Held{Reason: "another search of the same multi-search holds a permit of the workload group [" + q.groupName + "]"}
 	if err := q.await(turn, held); err != nil {
 		return nil, nil, err
