@@ -42,13 +42,19 @@ func newSweptHarness(t testing.TB, opts ...wlm.Option) *harness {
 	t.Helper()
 	h := &harness{TB: t}
 	h.Admission = wlm.New(append(opts, wlm.WithVerification(func(violation string) { t.Error(violation) }))...)
+	h.openRegistry()
+	return h
+}
+
+// openRegistry puts an empty registry of groups in front of the admission.
+func (h *harness) openRegistry() {
+	h.Helper()
 	registry, err := groups.Open(context.Background(), memory{})
 	if err != nil {
-		t.Fatal(err)
+		h.Fatal(err)
 	}
 	registry.OnChange(func(_, now *groups.Snapshot) { h.GroupsChanged(now) })
 	h.registry = registry
-	return h
 }
 
 // done checks that nothing is left and ends the admission. Each test calls it last.
