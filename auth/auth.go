@@ -31,7 +31,7 @@ type Authenticator struct {
 // New makes an Authenticator and reads the users file. It fails with a *[UsersFileError] if there is something wrong in the
 // file, and with a *[ConfigError] if the settings do not go together.
 func New(c Config) (*Authenticator, error) {
-	a := &Authenticator{adminRoles: c.AdminRoles}
+	a := &Authenticator{adminRoles: slices.Clone(c.AdminRoles)}
 	if len(a.adminRoles) == 0 {
 		a.adminRoles = []string{DefaultAdminRole}
 	}

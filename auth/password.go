@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -132,20 +133,21 @@ type digester struct {
 	buf []byte
 }
 
-// digest stands for its three arguments: no other three have the same one.
+// digest stands for its three arguments: no other three have the same one. No part of the password stays in memory: the
+// buffer is cleared, and what the MAC keeps of its input is less than 64 bytes of the end, where name and hash are.
 func (p *passwords) digest(name, password string, hash []byte) (d digest) {
 	g := p.digesters.Get().(*digester)
 	defer p.digesters.Put(g)
-	b := g.buf[:0]
-	b = binary.BigEndian.AppendUint64(b, uint64(len(name)))
-	b = append(b, name...)
+	b := slices.Grow(g.buf[:0], 16+len(password)+len(name)+len(hash))
 	b = binary.BigEndian.AppendUint64(b, uint64(len(password)))
 	b = append(b, password...)
+	b = binary.BigEndian.AppendUint64(b, uint64(len(name)))
+	b = append(b, name...)
 	b = append(b, hash...)
 	g.mac.Reset()
 	g.mac.Write(b)
 	g.mac.Sum(d[:0])
-	clear(b) // no password stays behind
+	clear(b)
 	g.buf = b
 	return d
 }

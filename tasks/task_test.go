@@ -83,7 +83,7 @@ func TestStatus(t *testing.T) {
 
 func TestEndTakesTheTaskOut(t *testing.T) {
 	ended := []int64{}
-	m := tasks.NewManager("n")
+	var m *tasks.Manager
 	m = tasks.NewManager("n", tasks.WithOnEnd(func(task *tasks.Task) {
 		if m.Task(task.ID()) != nil {
 			t.Errorf("%v is still listed when its end is told", task.ID())
