@@ -129,7 +129,7 @@ func (p *parser) object(v *Value) *SyntaxError {
 			return fault
 		}
 		if !names.add(v.Members, m.Name) {
-			fault = p.fail(fmt.Sprintf("duplicate key [%s]; give each key once", abridge(m.Name)))
+			fault = p.fail(fmt.Sprintf("duplicate key [%.100s]; give each key once", m.Name))
 			fault.Offset, fault.DuplicateKey = m.Offset, m.Name
 			return fault
 		}
@@ -312,17 +312,4 @@ func (p *parser) endOfList(before int, reason string) *SyntaxError {
 	e := p.end(reason)
 	e.UnexpectedEnd = before == 0
 	return e
-}
-
-// abridge shortens a text that a message quotes.
-func abridge(s string) string {
-	const most = 100
-	if len(s) <= most {
-		return s
-	}
-	cut := most
-	for cut > 0 && s[cut]&0xC0 == 0x80 { // not inside a character
-		cut--
-	}
-	return s[:cut] + "…"
 }

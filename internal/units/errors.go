@@ -13,10 +13,10 @@ type ParseError struct {
 	NumberFormat bool
 }
 
-// Error names the key, the value and the remedy.
+// Error names the key, the beginning of the value, and the remedy.
 func (e *ParseError) Error() string {
 	if e.Key == "" {
-		return fmt.Sprintf("cannot read [%s]: %s", e.Value, e.Reason)
+		return fmt.Sprintf("cannot read [%.100s]: %s", e.Value, e.Reason)
 	}
-	return fmt.Sprintf("cannot read the value [%s] of [%s]: %s", e.Value, e.Key, e.Reason)
+	return fmt.Sprintf("cannot read the value [%.100s] of [%s]: %s", e.Value, e.Key, e.Reason)
 }

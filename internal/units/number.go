@@ -34,7 +34,7 @@ func whole(number string, u unit, kind string) (n int64, fault *ParseError) {
 	if _, err := strconv.ParseFloat(number, 64); err == nil && strings.ContainsAny(number, ".eE") {
 		return 0, &ParseError{Reason: "fractions are not supported; write " + kind + " as a whole number of a smaller unit", NumberFormat: true}
 	}
-	return 0, &ParseError{Reason: "[" + number + "] before the unit is not a whole number", NumberFormat: true}
+	return 0, &ParseError{Reason: "what stands before the unit is not a whole number", NumberFormat: true}
 }
 
 // allDigits reports whether s is one or more times the digit d.
