@@ -1,0 +1,234 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/rs/zerolog"
+
+	"github.com/wlmserver/wlmserver/auth"
+	"github.com/wlmserver/wlmserver/tasks"
+)
+
+// Header names as net/http keys them.
+const (
+	opaqueIDHeader  = "X-Opaque-Id"
+	requestIDHeader = "X-Request-Id"
+	groupHeader     = "Workloadgroupid"
+)
+
+// maxRequestID is how many characters X-Request-Id may have.
+const maxRequestID = 128
+
+// call is one request on its way through: what was learnt of it, and the writer of its answer. It belongs to the
+// goroutine that serves the request.
+type call struct {
+	http.ResponseWriter
+	s *Server
+	r *http.Request
+
+	path  string // as it was sent, without the query string and one slash at the end
+	query url.Values
+	user  auth.User
+	body  []byte
+	held  int64 // bytes of the body budget that are this request's
+
+	pretty bool // the answer is for people to read
+	human  bool // with times and sizes for people to read
+
+	status int // of the answer; 0 while there is none
+}
+
+// serve answers one request, whatever happens.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	c := &call{ResponseWriter: w, s: s, r: r}
+	started := time.Now()
+	defer func() {
+		s.bodies.release(c.held)
+		if p := recover(); p != nil {
+			c.panicked(p, debug.Stack())
+		}
+		c.log(time.Since(started))
+	}()
+	if err := c.open(); err != nil {
+		c.fail(err)
+		return
+	}
+	s.mux.ServeHTTP(c, r)
+}
+
+// open does what every request goes through before it is known what it wants.
+func (c *call) open() error {
+	h := c.Header()
+	h["Date"] = nil // keeps net/http from adding one
+	for _, name := range [...]string{opaqueIDHeader, requestIDHeader} {
+		if v, ok := c.r.Header[name]; ok {
+			h[name] = v[:1]
+		}
+	}
+	h["X-OpenSearch-Version"] = []string{"OpenSearch/" + Version + " (" + Distribution + ")"}
+
+	c.path = c.r.URL.EscapedPath()
+	if n := len(c.path) - 1; n > 0 && c.path[n] == '/' && c.path[n-1] != '/' {
+		c.path = c.path[:n]
+	}
+	var queryErr error
+	c.query, queryErr = parseQuery(c.r.URL.RawQuery)
+	prettyErr := c.readFormat()
+
+	if err := c.checkSize(); err != nil {
+		return err
+	}
+	if len(c.r.Header.Get(requestIDHeader)) > maxRequestID {
+		return illegalArgument("header [X-Request-Id] is longer than %d characters: send a shorter one", maxRequestID)
+	}
+	user, err := c.s.cfg.Auth.Authenticate(c.r)
+	if err != nil {
+		return err
+	}
+	c.user = user
+	if queryErr != nil {
+		return badQuery(queryErr)
+	}
+	return prettyErr
+}
+
+// checkSize refuses what is too large before any of it is read.
+func (c *call) checkSize() error {
+	l := c.s.cfg.Limits
+	const around = int64(len("  HTTP/1.1"))
+	if n := int64(len(c.r.Method)+len(c.r.RequestURI)) + around; n > l.MaxInitialLineLength {
+		return tooLongLine(n, l.MaxInitialLineLength)
+	}
+	const perLine = int64(len(": \r\n"))
+	n := int64(len("Host")+len(c.r.Host)) + perLine
+	for name, values := range c.r.Header {
+		for _, v := range values {
+			n += int64(len(name)+len(v)) + perLine
+		}
+	}
+	if n > l.MaxHeaderSize {
+		return tooLongHeader(n, l.MaxHeaderSize)
+	}
+	if c.r.ContentLength > l.MaxContentLength {
+		return errTooLarge
+	}
+	return nil
+}
+
+// readFormat reads how the answer is to look. GET / is pretty unless told otherwise.
+func (c *call) readFormat() error {
+	var err, humanErr error
+	c.pretty, err = c.flag("pretty", c.path == "/")
+	c.human, humanErr = c.flag("human", false)
+	if err == nil {
+		err = humanErr
+	}
+	if _, traceErr := c.flag("error_trace", false); err == nil {
+		err = traceErr
+	}
+	return err
+}
+
+// panicked answers a request whose handler panicked, and logs why.
+func (c *call) panicked(p any, stack []byte) {
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(http.ErrAbortHandler)
+	}
+	c.s.cfg.Log.Error().Str("method", c.r.Method).Str("path", c.path).Any("panic", p).Bytes("stack", stack).Msg("a request handler panicked")
+	if c.status != 0 {
+		panic(http.ErrAbortHandler) // the answer has begun: cut it, so that nobody takes it for whole
+	}
+	c.writeFailure(&failure{status: http.StatusInternalServerError, typ: "exception", reason: internalReason})
+}
+
+// log tells of the request at level debug.
+func (c *call) log(took time.Duration) {
+	e := c.s.cfg.Log.Debug()
+	if !e.Enabled() {
+		return
+	}
+	c.identify(e).Str("method", c.r.Method).Str("uri", c.r.RequestURI).Int("status", c.status).Dur("took", took).Msg("request")
+}
+
+// identify names who asked, as far as they said.
+func (c *call) identify(e *zerolog.Event) *zerolog.Event {
+	for _, h := range [...]struct{ header, field string }{{requestIDHeader, "request_id"}, {opaqueIDHeader, "opaque_id"}} {
+		if v := c.r.Header.Get(h.header); v != "" {
+			e.Str(h.field, v)
+		}
+	}
+	if c.user.Name != "" {
+		e.Str("user", c.user.Name)
+	}
+	return e.Str("peer", c.r.RemoteAddr)
+}
+
+// param is a part of the path, decoded; "" where the path has no such part.
+func (c *call) param(name string) string {
+	v, err := url.PathUnescape(chi.URLParam(c.r, name))
+	if err != nil { // net/http has refused bad escapes
+		panic(err)
+	}
+	return v
+}
+
+// Unwrap is for http.ResponseController.
+func (c *call) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// untilGone returns a context that ends with the cause [tasks.DisconnectCause] when the client goes away. done must be
+// called when the answer is known.
+func (c *call) untilGone() (ctx context.Context, done func()) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(c.r.Context()))
+	stop := context.AfterFunc(c.r.Context(), func() { cancel(tasks.DisconnectCause()) })
+	leave := c.s.watch.enter(c.r.Context(), cancel)
+	return ctx, func() {
+		leave()
+		stop()
+		cancel(nil)
+	}
+}
+
+// register lists the request as a task of the user's. The caller ends it.
+func (c *call) register(action, kind string, parent *tasks.Task) (*tasks.Task, error) {
+	return c.s.cfg.Tasks.Register(context.WithoutCancel(c.r.Context()), tasks.Spec{
+		Action:      action,
+		Type:        kind,
+		Description: func() string { return "" },
+		Parent:      parent,
+		Headers:     c.taskHeaders(),
+		User:        c.user.Name,
+	})
+}
+
+func (c *call) taskHeaders() map[string]string {
+	if id := c.opaqueID(); id != "" {
+		return map[string]string{"X-Opaque-Id": id}
+	}
+	return nil
+}
+
+func (c *call) opaqueID() string { return c.r.Header.Get(opaqueIDHeader) }
+
+// asTask does fn as a task of the given action. Of an action that all nodes take part in, the node's part is a task of
+// its own below it, as OpenSearch lists them.
+func (c *call) asTask(action string, everyNode bool, fn func() (*answer, error)) (*answer, error) {
+	t, err := c.register(action, tasks.Transport, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer t.End()
+	if everyNode {
+		part, err := c.register(action+"[n]", tasks.Direct, t)
+		if err != nil {
+			return nil, err
+		}
+		defer part.End()
+	}
+	return fn()
+}

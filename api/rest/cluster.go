@@ -1,0 +1,291 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wlmserver/wlmserver/internal/stub"
+	"github.com/wlmserver/wlmserver/search"
+	"github.com/wlmserver/wlmserver/settings"
+)
+
+func (s *Server) clusterRoutes() []route {
+	const health = timeouts + " level local wait_for_status wait_for_nodes wait_for_active_shards wait_for_no_relocating_shards" +
+		" wait_for_no_initializing_shards wait_for_events expand_wildcards awareness_attribute ensure_node_commissioned"
+	return []route{
+		{methods: "GET", pattern: "/_cluster/health", params: health, prepare: s.health},
+		{methods: "GET", pattern: "/_cluster/health/{index}", params: health, prepare: s.health},
+	}
+}
+
+const (
+	// healthWait is how long health waits for what it is asked to wait for.
+	healthWait = 30 * time.Second
+	// healthPoll is how often it looks meanwhile.
+	healthPoll = 50 * time.Millisecond
+)
+
+// healthStatus is the state of shards, from good to bad.
+type healthStatus uint8
+
+const (
+	green healthStatus = iota
+	yellow
+	red
+)
+
+func (h healthStatus) String() string { return [...]string{"green", "yellow", "red"}[h] }
+
+// healthRequest is what GET _cluster/health is asked.
+type healthRequest struct {
+	index        string // name, pattern or list; empty for all
+	level        string
+	worst        healthStatus // wait until it is no worse
+	nodes        func(n int) bool
+	activeShards func(h *healthDTO) bool
+	timeout      time.Duration
+	human        bool
+}
+
+type healthDTO struct {
+	ClusterName       string  `json:"cluster_name"`
+	Status            string  `json:"status"`
+	TimedOut          bool    `json:"timed_out"`
+	Nodes             int     `json:"number_of_nodes"`
+	DataNodes         int     `json:"number_of_data_nodes"`
+	Master            bool    `json:"discovered_master"`
+	ClusterManager    bool    `json:"discovered_cluster_manager"`
+	ActivePrimaries   int     `json:"active_primary_shards"`
+	Active            int     `json:"active_shards"`
+	Relocating        int     `json:"relocating_shards"`
+	Initializing      int     `json:"initializing_shards"`
+	Unassigned        int     `json:"unassigned_shards"`
+	DelayedUnassigned int     `json:"delayed_unassigned_shards"`
+	PendingTasks      int     `json:"number_of_pending_tasks"`
+	InFlightFetch     int     `json:"number_of_in_flight_fetch"`
+	MaxWaiting        string  `json:"task_max_waiting_in_queue,omitempty"`
+	MaxWaitingMillis  int     `json:"task_max_waiting_in_queue_millis"`
+	ActivePercentText string  `json:"active_shards_percent,omitempty"`
+	ActivePercent     double  `json:"active_shards_percent_as_number"`
+	Indices           members `json:"indices,omitzero"`
+
+	status healthStatus
+}
+
+type indexHealthDTO struct {
+	Status          string  `json:"status"`
+	Shards          int     `json:"number_of_shards"`
+	Replicas        int     `json:"number_of_replicas"`
+	ActivePrimaries int     `json:"active_primary_shards"`
+	Active          int     `json:"active_shards"`
+	Relocating      int     `json:"relocating_shards"`
+	Initializing    int     `json:"initializing_shards"`
+	Unassigned      int     `json:"unassigned_shards"`
+	ShardHealth     members `json:"shards,omitzero"`
+}
+
+type shardHealthDTO struct {
+	Status        string `json:"status"`
+	PrimaryActive bool   `json:"primary_active"`
+	Active        int    `json:"active_shards"`
+	Relocating    int    `json:"relocating_shards"`
+	Initializing  int    `json:"initializing_shards"`
+	Unassigned    int    `json:"unassigned_shards"`
+}
+
+func (s *Server) health(c *call) (action, error) {
+	q, err := c.healthRequest()
+	if err != nil {
+		return nil, err
+	}
+	return func() (*answer, error) {
+		return c.asTask("cluster:monitor/health", false, func() (*answer, error) {
+			ctx, done := c.untilGone()
+			defer done()
+			h, err := s.awaitHealth(ctx, q)
+			if err != nil {
+				return nil, err
+			}
+			a := &answer{value: h}
+			if h.TimedOut {
+				a.status = http.StatusRequestTimeout
+			}
+			return a, nil
+		})
+	}, nil
+}
+
+func (c *call) healthRequest() (*healthRequest, error) {
+	q := &healthRequest{level: c.query.Get("level"), worst: red, nodes: func(int) bool { return true }, human: c.human}
+	q.index = c.param("index")
+	if err := c.checkTimeouts(); err != nil {
+		return nil, err
+	}
+	var err error
+	if q.timeout, err = c.duration("timeout", healthWait); err != nil {
+		return nil, err
+	}
+	if v := c.query.Get("wait_for_status"); v != "" {
+		switch strings.ToLower(v) {
+		case "green":
+			q.worst = green
+		case "yellow":
+			q.worst = yellow
+		case "red":
+		default:
+			return nil, illegalArgument("parameter [wait_for_status] must be green, yellow or red, not [%s]", v)
+		}
+	}
+	if v := c.query.Get("wait_for_nodes"); v != "" {
+		if q.nodes, err = parseNodeCount(v); err != nil {
+			return nil, err
+		}
+	}
+	if q.activeShards, err = parseActiveShards(c.query.Get("wait_for_active_shards")); err != nil {
+		return nil, err
+	}
+	if _, err := c.s.cfg.Stub.Indices(q.index); err != nil && !isIndexNotFound(err) {
+		return nil, err
+	}
+	for _, name := range [...]string{"local", "wait_for_no_relocating_shards", "wait_for_no_initializing_shards", "ensure_node_commissioned"} {
+		if _, err := c.flag(name, false); err != nil {
+			return nil, err
+		}
+	}
+	return q, nil
+}
+
+// parseNodeCount reads "3", ">=3", ">3", "<=3", "<3" and the same in words, such as "ge(3)".
+func parseNodeCount(v string) (func(n int) bool, error) {
+	comparisons := [...]struct {
+		sign, word string
+		holds      func(n, want int) bool
+	}{
+		{">=", "ge(", func(n, want int) bool { return n >= want }},
+		{"<=", "le(", func(n, want int) bool { return n <= want }},
+		{">", "gt(", func(n, want int) bool { return n > want }},
+		{"<", "lt(", func(n, want int) bool { return n < want }},
+		{"", "", func(n, want int) bool { return n == want }},
+	}
+	for _, cmp := range comparisons {
+		digits, ok := strings.CutPrefix(v, cmp.sign)
+		if word, isWord := strings.CutPrefix(v, cmp.word); cmp.word != "" && isWord {
+			digits, ok = strings.CutSuffix(word, ")")
+		}
+		if !ok {
+			continue
+		}
+		want, err := strconv.Atoi(digits)
+		if err != nil {
+			break
+		}
+		return func(n int) bool { return cmp.holds(n, want) }, nil
+	}
+	return nil, illegalArgument("parameter [wait_for_nodes] must be a number, with >=, <=, > or < before it if wanted, not [%s]", v)
+}
+
+// parseActiveShards reads "all" or a number of active shards to wait for.
+func parseActiveShards(v string) (func(h *healthDTO) bool, error) {
+	if v == "all" {
+		return func(h *healthDTO) bool { return h.Unassigned == 0 }, nil
+	}
+	want := 0
+	if v != "" {
+		var err error
+		if want, err = strconv.Atoi(v); err != nil || want < 0 {
+			return nil, illegalArgument("parameter [wait_for_active_shards] must be [all] or a number from 0, not [%s]", v)
+		}
+	}
+	return func(h *healthDTO) bool { return h.Active >= want }, nil
+}
+
+// awaitHealth waits until the state of the cluster is as asked for, or the time is up.
+func (s *Server) awaitHealth(ctx context.Context, q *healthRequest) (*healthDTO, error) {
+	h, met := s.currentHealth(q)
+	if met || q.timeout == 0 {
+		h.TimedOut = !met
+		return h, nil
+	}
+	var timedOut <-chan time.Time
+	if q.timeout > 0 {
+		t := time.NewTimer(q.timeout)
+		defer t.Stop()
+		timedOut = t.C
+	}
+	poll := time.NewTicker(healthPoll)
+	defer poll.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-timedOut:
+			h, met = s.currentHealth(q)
+			h.TimedOut = !met
+			return h, nil
+		case <-poll.C:
+			if h, met = s.currentHealth(q); met {
+				return h, nil
+			}
+		}
+	}
+}
+
+// currentHealth is the state of the cluster now, and whether it is as asked for. With one node, replicas have no place to be:
+// they stay unassigned.
+func (s *Server) currentHealth(q *healthRequest) (_ *healthDTO, met bool) {
+	h := &healthDTO{ClusterName: s.cfg.Node.ClusterName, Nodes: 1, DataNodes: 1, Master: true, ClusterManager: true}
+	indices, err := s.cfg.Stub.Indices(q.index)
+	for _, x := range indices {
+		i := newIndexHealth(x, q.level == "shards")
+		h.ActivePrimaries += i.ActivePrimaries
+		h.Active += i.Active
+		h.Unassigned += i.Unassigned
+		if i.Unassigned > 0 {
+			h.status = yellow
+		}
+		if q.level == "indices" || q.level == "shards" {
+			h.Indices = append(h.Indices, member{x.Name, i})
+		}
+	}
+	if err != nil { // no such index, yet
+		h.status = red
+	}
+	if h.Indices == nil && (q.level == "indices" || q.level == "shards") {
+		h.Indices = members{}
+	}
+	h.Status = h.status.String()
+	h.ActivePercent = 100
+	if all := h.Active + h.Unassigned; all > 0 {
+		h.ActivePercent = double(100 * float64(h.Active) / float64(all))
+	}
+	if q.human {
+		h.MaxWaiting = "0s"
+		h.ActivePercentText = strconv.FormatFloat(float64(h.ActivePercent), 'f', 1, 64) + "%"
+	}
+	return h, err == nil && h.status <= q.worst && q.nodes(h.Nodes) && q.activeShards(h)
+}
+
+func newIndexHealth(x stub.IndexInfo, shards bool) indexHealthDTO {
+	i := indexHealthDTO{
+		Shards: x.Shards, Replicas: x.Replicas, ActivePrimaries: x.Shards, Active: x.Shards, Unassigned: x.Shards * x.Replicas,
+	}
+	status := green
+	if x.Replicas > 0 {
+		status = yellow
+	}
+	i.Status = status.String()
+	for n := 0; shards && n < x.Shards; n++ {
+		i.ShardHealth = append(i.ShardHealth, member{strconv.Itoa(n),
+			shardHealthDTO{Status: i.Status, PrimaryActive: true, Active: 1, Unassigned: x.Replicas}})
+	}
+	return i
+}
+
+func isIndexNotFound(err error) bool {
+	_, ok := errors.AsType[*search.IndexNotFoundError](err)
+	return ok
+}

@@ -1,0 +1,10 @@
+//go:build !linux
+
+package rest
+
+import "syscall"
+
+// canSeeDisconnects says whether hungUp can be true on this system: here net/http alone notices clients that go.
+const canSeeDisconnects = false
+
+func hungUp(syscall.RawConn) bool { return false }

@@ -1,0 +1,30 @@
+// Package rest is the HTTP interface: OpenSearch's paths, parameters and JSON on one side, the packages that do the
+// work on the other. It decides nothing about searches; it reads, checks, asks and prints.
+//
+// # How a request goes through
+//
+// Every request becomes one call (call.go), which is also the http.ResponseWriter of everything below. Limits on the
+// request line and the headers, echoes of X-Opaque-Id and X-Request-Id, the user, the query string: all that comes
+// before routing, so that it holds for unknown paths too. Each entry of the route table (router.go) names what it
+// takes: its query parameters, whether it reads a body, whether it needs an administrator. A handler works in two
+// steps: it prepares, which reads and checks and changes nothing, and it returns what is to be done. Between the two,
+// query parameters that nobody knows are refused, so that they never hide a mistake in the body, and what a request
+// would register or change is not touched by a request that fails.
+//
+// A body is read whole, within limits, before anything waits: net/http notices that a client has gone only when the
+// body has been read. All bodies in flight share a budget (budget.go), and a sender without progress is cut off.
+//
+// While a request waits or runs, its client's leaving ends its context with the cause [tasks.DisconnectCause]. Where a
+// stray byte behind the request keeps net/http from seeing that, a watch of the connections does (disconnect.go).
+//
+// # Errors
+//
+// There is one table (errors.go): the type of an error decides status, exception type, extra fields and causes. An
+// error that is not in it is a mistake of the program: it is logged and answered 500 without its text.
+//
+// # Left to later versions
+//
+// The parameters filter_path, format and error_trace are accepted everywhere and have no effect yet: answers are
+// whole, are JSON, and carry no stack traces. Answers are not compressed. Bodies must be plain JSON: YAML, CBOR and
+// SMILE are answered 406, a compressed body 415.
+package rest

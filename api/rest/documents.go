@@ -1,0 +1,227 @@
+package rest
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/wlmserver/wlmserver/internal/stub"
+	"github.com/wlmserver/wlmserver/settings"
+)
+
+func (s *Server) documentRoutes() []route {
+	const (
+		index  = timeouts + " wait_for_active_shards"
+		lookup = timeouts + " allow_no_indices expand_wildcards ignore_unavailable local flat_settings include_defaults"
+		write  = "timeout refresh routing wait_for_active_shards version version_type if_seq_no if_primary_term op_type pipeline require_alias"
+		read   = "preference realtime refresh routing stored_fields _source _source_excludes _source_includes version version_type"
+	)
+	return []route{
+		{methods: "PUT", pattern: "/{index}", params: index, body: optional, prepare: s.createIndex},
+		{methods: "GET HEAD", pattern: "/{index}", params: lookup, prepare: s.getIndex},
+		{methods: "DELETE", pattern: "/{index}", params: timeouts + " allow_no_indices expand_wildcards ignore_unavailable", prepare: s.deleteIndex},
+
+		{methods: "POST", pattern: "/{index}/_doc", params: write, body: required, prepare: s.putDocument(false)},
+		{methods: "PUT POST", pattern: "/{index}/_doc/{id}", params: write, body: required, prepare: s.putDocument(false)},
+		{methods: "PUT POST", pattern: "/{index}/_create/{id}", params: write, body: required, prepare: s.putDocument(true)},
+		{methods: "GET HEAD", pattern: "/{index}/_doc/{id}", params: read, prepare: s.getDocument},
+		{methods: "DELETE", pattern: "/{index}/_doc/{id}", params: write, prepare: s.deleteDocument},
+
+		{methods: "PUT POST", pattern: "/_bulk", params: write + " _source _source_excludes _source_includes", body: lines, prepare: s.bulk},
+		{methods: "PUT POST", pattern: "/{index}/_bulk", params: write + " _source _source_excludes _source_includes", body: lines, prepare: s.bulk},
+	}
+}
+
+type indexCreatedDTO struct {
+	Acknowledged       bool   `json:"acknowledged"`
+	ShardsAcknowledged bool   `json:"shards_acknowledged"`
+	Index              string `json:"index"`
+}
+
+func (s *Server) createIndex(c *call) (action, error) {
+	if err := c.checkTimeouts(); err != nil {
+		return nil, err
+	}
+	name := c.param("index")
+	if len(c.body) > 0 {
+		if _, err := object(c.body); err != nil {
+			return nil, err
+		}
+	}
+	return func() (*answer, error) {
+		if err := s.cfg.Stub.CreateIndex(name, c.body); err != nil {
+			return nil, err
+		}
+		return ok(indexCreatedDTO{true, true, name})
+	}, nil
+}
+
+func (s *Server) deleteIndex(c *call) (action, error) {
+	if err := c.checkTimeouts(); err != nil {
+		return nil, err
+	}
+	return func() (*answer, error) {
+		if err := s.cfg.Stub.DeleteIndex(c.param("index")); err != nil {
+			return nil, err
+		}
+		return ok(acknowledged{true})
+	}, nil
+}
+
+type indexDTO struct {
+	Aliases  members         `json:"aliases"`
+	Mappings json.RawMessage `json:"mappings"`
+	Settings members         `json:"settings"`
+}
+
+func (s *Server) getIndex(c *call) (action, error) {
+	flat, err := c.flag("flat_settings", false)
+	if err != nil {
+		return nil, err
+	}
+	return func() (*answer, error) {
+		found, err := s.cfg.Stub.Indices(c.param("index"))
+		if err != nil {
+			return nil, err
+		}
+		d := members{}
+		for _, x := range found {
+			kvs := make([]settings.KV, len(x.Settings))
+			for i, kv := range x.Settings {
+				kvs[i] = settings.KV(kv)
+			}
+			d = append(d, member{x.Name, indexDTO{Mappings: x.Mappings, Settings: settingsTree(kvs, flat)}})
+		}
+		return ok(d)
+	}, nil
+}
+
+// refreshes says whether a change was to be visible at once, which here it always is.
+func (c *call) refreshes() (bool, error) {
+	if c.query.Get("refresh") == "wait_for" {
+		return false, nil
+	}
+	return c.flag("refresh", false)
+}
+
+func (s *Server) putDocument(create bool) func(*call) (action, error) {
+	return func(c *call) (action, error) {
+		if err := c.needBody(); err != nil {
+			return nil, err
+		}
+		forced, err := c.refreshes()
+		if err != nil {
+			return nil, err
+		}
+		if _, err := c.duration("timeout", 0); err != nil {
+			return nil, err
+		}
+		create := create
+		switch op := c.query.Get("op_type"); op {
+		case "", "index":
+		case "create":
+			create = true
+		default:
+			return nil, illegalArgument("parameter [op_type] must be [index] or [create], not [%s]", op)
+		}
+		return func() (*answer, error) {
+			r, err := s.cfg.Stub.PutDocument(c.param("index"), c.param("id"), c.body, create)
+			if err != nil {
+				return nil, err
+			}
+			r.ForcedRefresh = forced
+			return &answer{status: r.Status(), value: r}, nil
+		}, nil
+	}
+}
+
+func (s *Server) deleteDocument(c *call) (action, error) {
+	forced, err := c.refreshes()
+	if err != nil {
+		return nil, err
+	}
+	return func() (*answer, error) {
+		r, err := s.cfg.Stub.DeleteDocument(c.param("index"), c.param("id"))
+		if err != nil {
+			return nil, err
+		}
+		r.ForcedRefresh = forced
+		return &answer{status: r.Status(), value: r}, nil
+	}, nil
+}
+
+type documentDTO struct {
+	Index       string          `json:"_index"`
+	ID          string          `json:"_id"`
+	Version     int64           `json:"_version,omitempty"`
+	SeqNo       *int64          `json:"_seq_no,omitempty"`
+	PrimaryTerm int64           `json:"_primary_term,omitempty"`
+	Found       bool            `json:"found"`
+	Source      json.RawMessage `json:"_source,omitempty"`
+}
+
+func (s *Server) getDocument(c *call) (action, error) {
+	return func() (*answer, error) {
+		doc, err := s.cfg.Stub.Document(c.param("index"), c.param("id"))
+		if err != nil {
+			return nil, err
+		}
+		d := documentDTO{Index: doc.Index, ID: doc.ID, Found: doc.Found}
+		if !doc.Found {
+			return &answer{status: http.StatusNotFound, value: d}, nil
+		}
+		d.Version, d.SeqNo, d.PrimaryTerm, d.Source = doc.Version, &doc.SeqNo, 1, doc.Source
+		return ok(d)
+	}, nil
+}
+
+type bulkDTO struct {
+	Took   int64     `json:"took"`
+	Errors bool      `json:"errors"`
+	Items  []members `json:"items"`
+}
+
+type bulkItemDTO struct {
+	stub.DocumentResult
+	Status int `json:"status"`
+}
+
+type bulkFailureDTO struct {
+	Index  string   `json:"_index"`
+	ID     *string  `json:"_id"`
+	Status int      `json:"status"`
+	Error  *failure `json:"error"`
+}
+
+func (s *Server) bulk(c *call) (action, error) {
+	if err := c.needBody(); err != nil {
+		return nil, err
+	}
+	forced, err := c.refreshes()
+	if err != nil {
+		return nil, err
+	}
+	return func() (*answer, error) {
+		r, err := s.cfg.Stub.Bulk(c.param("index"), c.body)
+		if err != nil {
+			return nil, err
+		}
+		d := bulkDTO{Took: r.Took.Milliseconds(), Errors: r.Errors, Items: make([]members, len(r.Items))}
+		for i, item := range r.Items {
+			d.Items[i] = members{{item.Action, c.bulkItem(item, forced)}}
+		}
+		return ok(d)
+	}, nil
+}
+
+func (c *call) bulkItem(item stub.BulkItem, forced bool) any {
+	if item.Err == nil {
+		item.Result.ForcedRefresh = forced
+		return bulkItemDTO{item.Result, item.Result.Status()}
+	}
+	f := c.describe(item.Err)
+	d := bulkFailureDTO{Index: item.Index, Status: f.status, Error: f}
+	if item.ID != "" {
+		d.ID = &item.ID
+	}
+	return d
+}

@@ -1,0 +1,134 @@
+package rest
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/wlmserver/wlmserver/internal/jsondoc"
+)
+
+// failure is an error as it looks on the wire. As an error it says its reason.
+type failure struct {
+	status     int
+	typ        string // OpenSearch's name of the exception
+	reason     string
+	noReason   bool   // the reason is null
+	extra      fields // further members behind the reason
+	cause      *failure
+	roots      []*failure // the root causes; nil: found by following the causes
+	shape      shape
+	header     http.Header   // further headers; may be nil
+	retryAfter time.Duration // when a client may come again; 0: not known
+}
+
+func (f *failure) Error() string { return f.reason }
+
+// shape is which of OpenSearch's forms of errors the body has.
+type shape uint8
+
+const (
+	structured shape = iota // {"error":{"root_cause":…},"status":…}
+	plain                   // {"error":"…","status":…}
+	bare                    // {"error":"…"}
+)
+
+// fields are members of a JSON object, their values encoded.
+type fields []field
+
+type field struct {
+	name  string
+	value []byte
+}
+
+func text(name, value string) field         { return field{name, jsondoc.AppendString(nil, value)} }
+func number(name string, value int64) field { return field{name, strconv.AppendInt(nil, value, 10)} }
+
+// body is the whole body of the answer.
+func (f *failure) body() []byte {
+	b := []byte(`{"error":`)
+	if f.shape == structured {
+		b = f.appendObject(b)
+	} else {
+		b = jsondoc.AppendString(b, f.reason)
+	}
+	if f.shape != bare {
+		b = strconv.AppendInt(append(b, `,"status":`...), int64(f.status), 10)
+	}
+	return append(b, '}')
+}
+
+// appendObject prints the error with its root causes.
+func (f *failure) appendObject(b []byte) []byte {
+	roots := f.roots
+	if roots == nil {
+		roots = []*failure{f.root()}
+	}
+	b = append(b, `{"root_cause":[`...)
+	for i, r := range roots {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(r.appendMembers(append(b, '{'), false), '}')
+	}
+	b = append(b, `],`...)
+	return append(f.appendMembers(b, true), '}')
+}
+
+// appendMembers prints type, reason and what follows them, with the causes or without.
+func (f *failure) appendMembers(b []byte, causes bool) []byte {
+	b = jsondoc.AppendString(append(b, `"type":`...), f.typ)
+	b = append(b, `,"reason":`...)
+	if f.noReason {
+		b = append(b, "null"...)
+	} else {
+		b = jsondoc.AppendString(b, f.reason)
+	}
+	for _, x := range f.extra {
+		b = append(jsondoc.AppendString(append(b, ','), x.name), ':')
+		b = append(b, x.value...)
+	}
+	if causes && f.cause != nil {
+		b = append(b, `,"caused_by":{`...)
+		b = append(f.cause.appendMembers(b, true), '}')
+	}
+	return b
+}
+
+// MarshalJSON prints the error as it stands in a list of several, without root causes.
+func (f *failure) MarshalJSON() ([]byte, error) {
+	return append(f.appendMembers([]byte{'{'}, true), '}'), nil
+}
+
+// root follows the causes as long as they are OpenSearch's own exceptions.
+func (f *failure) root() *failure {
+	for f.cause != nil && !f.foreign() && !f.cause.foreign() {
+		f = f.cause
+	}
+	return f
+}
+
+// asCause is how a root cause looks where OpenSearch puts it as a cause: there it wraps what is not an exception of its
+// own into one, which shows twice.
+func (f *failure) asCause() *failure {
+	if !f.foreign() {
+		return f
+	}
+	wrapped := *f
+	wrapped.cause = f
+	return &wrapped
+}
+
+// foreign says whether the exception is none of OpenSearch's own, but of Java's or of a library's. Those are not looked
+// into for root causes.
+func (f *failure) foreign() bool {
+	switch f.typ {
+	case "illegal_argument_exception", "illegal_state_exception", "number_format_exception", "null_pointer_exception",
+		"class_cast_exception", "unsupported_operation_exception", "rejected_execution_exception",
+		"action_request_validation_exception", "time_exceeded_exception", "e_o_f_exception",
+		"json_parse_exception", "unexpected_end_of_input_exception", "stream_read_exception",
+		"named_structurednot_found_exception", "x_content_parse_exception", "not_x_content_exception":
+		return true
+	}
+	return false
+}

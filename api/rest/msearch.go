@@ -1,0 +1,197 @@
+package rest
+
+import (
+	"bytes"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wlmserver/wlmserver/internal/jsondoc"
+	"github.com/wlmserver/wlmserver/internal/units"
+	"github.com/wlmserver/wlmserver/search"
+)
+
+// multiSearch answers many searches sent as one. The outer status is always 200: each item has its own.
+func (s *Server) multiSearch(c *call) (action, error) {
+	m, err := c.multiRequest()
+	if err != nil {
+		return nil, err
+	}
+	return func() (*answer, error) {
+		ctx, done := c.untilGone()
+		defer done()
+		started := time.Now()
+		results, err := s.cfg.Search.RunMulti(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		b := strconv.AppendInt([]byte(`{"took":`), time.Since(started).Milliseconds(), 10)
+		b = append(b, `,"responses":[`...)
+		for i, r := range results {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = c.appendItem(b, r)
+		}
+		return &answer{body: append(b, "]}"...)}, nil
+	}, nil
+}
+
+// appendItem prints one item of a multi-search, with its status as its last member.
+func (c *call) appendItem(b []byte, r search.ItemResult) []byte {
+	status := 0
+	if r.Err != nil {
+		f := c.describe(r.Err)
+		status = f.status
+		b = f.appendObject(append(b, `{"error":`...))
+	} else {
+		status = r.Response.Status
+		b = append(b, bytes.TrimSuffix(bytes.TrimSpace(r.Response.Body), []byte{'}'})...)
+	}
+	return append(strconv.AppendInt(append(b, `,"status":`...), int64(status), 10), '}')
+}
+
+// multiRequest reads a multi-search: the parameters, and pairs of lines in the body.
+func (c *call) multiRequest() (*search.MultiRequest, error) {
+	body, err := c.source()
+	if err != nil {
+		return nil, err
+	}
+	if len(body) == 0 {
+		return nil, &failure{status: http.StatusBadRequest, typ: "parse_exception",
+			reason: "the request needs a body, or the parameter [source]: send pairs of lines, a header and a search"}
+	}
+	m := &search.MultiRequest{GroupID: c.groupID(), Principal: c.principal(), OpaqueID: c.opaqueID()}
+	if m.CancelAfter, err = c.cancelAfter(); err != nil {
+		return nil, err
+	}
+	if m.MaxConcurrent, err = c.number("max_concurrent_searches", 0); err != nil {
+		return nil, err
+	}
+	if m.MaxConcurrent < 0 || m.MaxConcurrent == 0 && c.query.Has("max_concurrent_searches") {
+		return nil, illegalArgument("parameter [max_concurrent_searches] must be at least 1, not [%s]", c.query.Get("max_concurrent_searches"))
+	}
+	m.Items, err = c.multiItems(body)
+	if err == nil && len(m.Items) == 0 {
+		err = &search.ValidationError{Problems: []string{"no search in the request: send pairs of lines, a header and a search"}}
+	}
+	return m, err
+}
+
+// multiItems splits the body into searches.
+func (c *call) multiItems(body []byte) ([]*search.Request, error) {
+	if body[len(body)-1] != '\n' {
+		return nil, illegalArgument("the last line of a multi-search must end in a newline [\\n]")
+	}
+	var items []*search.Request
+	lines := bytes.Split(body[:len(body)-1], []byte{'\n'})
+	for i := 0; i < len(lines); i += 2 {
+		if i == 0 && len(lines[0]) == 0 && len(lines) > 1 { // OpenSearch passes over one empty line before the first header
+			i++
+		}
+		if i+1 == len(lines) {
+			if len(bytes.TrimSpace(lines[i])) == 0 {
+				break
+			}
+			return nil, illegalArgument("the header in line %d of the multi-search has no search in the line below it", i+1)
+		}
+		item, err := c.multiItem(lines[i], lines[i+1])
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}
+
+// itemParams are parameters of a multi-search that hold for each of its items.
+var itemParams = [...]string{"routing", "ccs_minimize_roundtrips", "max_concurrent_shard_requests", "pre_filter_shard_size",
+	"rest_total_hits_as_int", "search_type", "typed_keys"}
+
+// multiItem is one search of a multi-search.
+func (c *call) multiItem(header, body []byte) (*search.Request, error) {
+	r := &search.Request{
+		Kind:    search.Search,
+		Method:  http.MethodPost,
+		Query:   url.Values{},
+		Header:  c.r.Header,
+		Body:    bytes.TrimSpace(body),
+		Indices: c.indices(),
+	}
+	if len(r.Body) == 0 {
+		return nil, parsing(body, 0, "a JSON object is needed in the line of a search, not nothing: send {} to match everything")
+	}
+	for _, name := range itemParams {
+		if v, ok := c.query[name]; ok {
+			r.Query[name] = v
+		}
+	}
+	if len(bytes.TrimSpace(header)) > 0 {
+		if err := readItemHeader(r, header); err != nil {
+			return nil, err
+		}
+	}
+	r.Path = "/_search"
+	if len(r.Indices) > 0 {
+		r.Path = "/" + strings.Join(r.Indices, ",") + "/_search"
+	}
+	return r, nil
+}
+
+// itemHeader are the keys of an item's header that stand for query parameters of a search.
+var itemHeader = [...]string{"search_type", "preference", "routing", "request_cache", "allow_partial_search_results",
+	"ccs_minimize_roundtrips", "ignore_unavailable", "allow_no_indices", "expand_wildcards", "ignore_throttled"}
+
+// readItemHeader adds to a search what the header of its item says.
+func readItemHeader(r *search.Request, header []byte) error {
+	doc, err := object(header)
+	if err != nil {
+		return err
+	}
+	for _, m := range doc.Members {
+		values, ok := texts(m.Value)
+		if !ok {
+			return illegalArgument("key [%s] in the header of a search must be a name or a list of names, not: %s", m.Name, m.Value.Kind)
+		}
+		switch {
+		case m.Name == "index" || m.Name == "indices":
+			r.Indices = nil
+			for _, v := range values {
+				r.Indices = append(r.Indices, splitList(v)...)
+			}
+		case m.Name == "cancel_after_time_interval":
+			d, err := units.ParseTime(m.Name, strings.Join(values, ","))
+			if err != nil {
+				return err
+			}
+			r.CancelAfter = &d
+		case slices.Contains(itemHeader[:], m.Name):
+			r.Query.Set(m.Name, strings.Join(values, ","))
+		default:
+			return illegalArgument("key [%s] is not known in the header of a search; known are [%s]", m.Name,
+				strings.Join(slices.Sorted(slices.Values(append(itemHeader[:], "index", "cancel_after_time_interval"))), ", "))
+		}
+	}
+	return nil
+}
+
+// texts is a scalar, or a list of them, as texts.
+func texts(v *jsondoc.Value) ([]string, bool) {
+	if v.Scalar() {
+		return []string{v.Text}, true
+	}
+	if v.Kind != jsondoc.Array {
+		return nil, v.Kind == jsondoc.Null
+	}
+	var all []string
+	for _, item := range v.Items {
+		if !item.Scalar() {
+			return nil, false
+		}
+		all = append(all, item.Text)
+	}
+	return all, true
+}

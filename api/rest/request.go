@@ -1,0 +1,187 @@
+package rest
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wlmserver/wlmserver/internal/jsondoc"
+)
+
+const (
+	// bodyProgress is how long the sender of a body may be silent.
+	bodyProgress = 10 * time.Second
+	// firstBuffer is what is set aside for a body before any of it has come, in bytes.
+	firstBuffer = 8 << 10
+)
+
+// bodyKind says what a route does with a request body.
+type bodyKind uint8
+
+const (
+	noBody   bodyKind = iota // whatever is sent is ignored
+	optional                 // may be missing
+	required
+	lines // required; may be newline-delimited JSON
+)
+
+// readBody reads the whole body into c.body, within the limits, as far as the route wants one. The bytes are the
+// budget's until the request has been answered.
+func (c *call) readBody(kind bodyKind) error {
+	if kind == noBody {
+		return nil
+	}
+	if c.r.ContentLength > 0 {
+		if err := c.checkMediaType(kind); err != nil {
+			return err
+		}
+	}
+	if c.r.ContentLength != 0 {
+		if err := c.drain(); err != nil {
+			return err
+		}
+	}
+	if c.r.ContentLength < 0 && len(c.body) > 0 { // chunked: whether there is anything was not known before
+		return c.checkMediaType(kind)
+	}
+	return nil
+}
+
+// needBody refuses a request without a body where there has to be one.
+func (c *call) needBody() error {
+	if len(c.body) == 0 {
+		return &failure{status: http.StatusBadRequest, typ: "parse_exception",
+			reason: "the request needs a body: send a JSON document with Content-Type: application/json"}
+	}
+	return nil
+}
+
+// drain reads the body. A sender that stays silent for bodyProgress is cut off; whoever keeps sending may take as long
+// as it wants, and holds only what has come.
+func (c *call) drain() error {
+	most := c.s.cfg.Limits.MaxContentLength
+	if n := c.r.ContentLength; n > 0 {
+		most = n
+	}
+	var buf []byte
+	deadline := bodyDeadline{rc: http.NewResponseController(c.ResponseWriter)}
+	defer deadline.clear()
+	for {
+		if len(buf) == cap(buf) {
+			room := min(max(2*int64(cap(buf)), firstBuffer), most+1) // one more, so that the end can be seen
+			if err := c.hold(room - int64(cap(buf))); err != nil {
+				return err
+			}
+			buf = append(make([]byte, 0, room), buf...)
+		}
+		deadline.renew()
+		n, err := c.r.Body.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		switch {
+		case int64(len(buf)) > most:
+			return errTooLarge
+		case errors.Is(err, io.EOF):
+			c.body = buf
+			return nil
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			c.Header().Set("Connection", "close")
+			return &failure{status: http.StatusRequestTimeout, typ: "timeout_exception",
+				reason: "no byte of the request body came for " + bodyProgress.String() + ": send it without such pauses"}
+		case err != nil:
+			c.Header().Set("Connection", "close")
+			return illegalArgument("the request body ended early or is badly framed: send it whole")
+		}
+	}
+}
+
+// bodyDeadline bounds how long a body may make no progress.
+type bodyDeadline struct {
+	rc  *http.ResponseController
+	set time.Time // when it was last moved
+}
+
+// renew moves the deadline away, but not for every packet: it costs a system call's worth of locks.
+func (d *bodyDeadline) renew() {
+	if now := time.Now(); now.Sub(d.set) > bodyProgress/10 {
+		d.set = now
+		_ = d.rc.SetReadDeadline(now.Add(bodyProgress)) // a writer without deadlines has no slow sender either
+	}
+}
+
+// clear takes the deadline away: what is read next belongs to the next request.
+func (d *bodyDeadline) clear() { _ = d.rc.SetReadDeadline(time.Time{}) }
+
+// hold takes n bytes of the budget for this request.
+func (c *call) hold(n int64) error {
+	if err := c.s.bodies.take(n); err != nil {
+		return err
+	}
+	c.held += n
+	return nil
+}
+
+// checkMediaType refuses a body that is not JSON. Lines of JSON are for routes that take them.
+func (c *call) checkMediaType(kind bodyKind) error {
+	if enc := c.r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
+		return plainError(http.StatusUnsupportedMediaType, "Content-Encoding ["+enc+"] is not supported: send the body uncompressed")
+	}
+	types := c.r.Header["Content-Type"]
+	if len(types) > 1 {
+		return badContentType("only one Content-Type header may be sent, not " + strconv.Itoa(len(types)))
+	}
+	ct := ""
+	if len(types) == 1 {
+		ct = types[0]
+	}
+	media, _, _ := strings.Cut(ct, ";")
+	media = strings.ToLower(strings.TrimSpace(media))
+	kindName, sub, ok := strings.Cut(media, "/")
+	switch {
+	case media == "":
+	case !ok || kindName == "" || sub == "" || strings.ContainsAny(media, " \t,"):
+		return badContentType("header Content-Type [" + ct + "] is not a media type such as application/json")
+	case media == "application/json", media == "application/vnd.opensearch+json":
+		return nil
+	case media == "application/x-ndjson", media == "application/vnd.opensearch+x-ndjson":
+		if kind == lines {
+			return nil
+		}
+	}
+	return plainError(http.StatusNotAcceptable, "Content-Type header ["+ct+"] is not supported")
+}
+
+// badContentType refuses a Content-Type that cannot be read at all.
+func badContentType(reason string) error {
+	return &failure{status: http.StatusBadRequest, typ: "content_type_header_exception", reason: reason,
+		cause: illegalArgument("%s", reason)}
+}
+
+// source is the body, or what stands in its place in the query string.
+func (c *call) source() ([]byte, error) {
+	if len(c.body) > 0 || !c.query.Has("source") {
+		return c.body, nil
+	}
+	switch ct := c.query.Get("source_content_type"); {
+	case ct == "":
+		return nil, illegalState("parameter [source] needs [source_content_type] beside it: application/json")
+	case !strings.HasPrefix(strings.ToLower(ct), "application/json"):
+		return nil, illegalState("parameter [source_content_type] must be application/json, not [%s]", ct)
+	}
+	return []byte(c.query.Get("source")), nil
+}
+
+// object reads a body that has to be one JSON object.
+func object(body []byte) (*jsondoc.Value, error) {
+	doc, err := jsondoc.Parse(body)
+	if err != nil {
+		return nil, err
+	}
+	if doc.Kind != jsondoc.Object {
+		return nil, parsing(body, doc.Offset, "a JSON object is needed here, not: "+doc.Kind.String())
+	}
+	return doc, nil
+}

@@ -1,0 +1,143 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/wlmserver/wlmserver/internal/jsondoc"
+)
+
+// Media types of answers.
+const (
+	jsonType = "application/json; charset=UTF-8"
+	textType = "text/plain; charset=UTF-8"
+)
+
+// answer is what a handler has to say: a JSON document, or text in a type of its own.
+type answer struct {
+	status    int         // 0 stands for 200
+	header    http.Header // further headers; may be nil
+	value     any         // encoded as JSON, when body is nil
+	body      []byte      // compact JSON, unless mediaType says otherwise
+	mediaType string      // empty for JSON
+}
+
+// ok answers 200 with a JSON document.
+func ok(v any) (*answer, error) { return &answer{value: v}, nil }
+
+// acknowledged is the answer to a change that has nothing else to tell.
+type acknowledged struct {
+	Acknowledged bool `json:"acknowledged"`
+}
+
+// write sends an answer.
+func (c *call) write(a *answer) {
+	body := a.body
+	if body == nil && a.value != nil {
+		var err error
+		if body, err = encode(a.value); err != nil {
+			c.fail(err)
+			return
+		}
+	}
+	h := c.Header()
+	for name, v := range a.header {
+		h[name] = v
+	}
+	mediaType := a.mediaType
+	if mediaType == "" {
+		mediaType = jsonType
+		if c.pretty {
+			body = jsondoc.Pretty(make([]byte, 0, 2*len(body)), body)
+		}
+	}
+	status := a.status
+	if status == 0 {
+		status = http.StatusOK
+	}
+	c.send(status, mediaType, body)
+}
+
+// send sends headers and body; of the body of a HEAD request only the length.
+func (c *call) send(status int, mediaType string, body []byte) {
+	h := c.Header()
+	if mediaType != "" {
+		h["Content-Type"] = []string{mediaType}
+	}
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	c.WriteHeader(status)
+	if c.r.Method != http.MethodHead {
+		_, _ = c.Write(body) // whoever does not take the answer has gone
+	}
+}
+
+// WriteHeader remembers that the answer has begun.
+func (c *call) WriteHeader(status int) {
+	c.status = status
+	c.ResponseWriter.WriteHeader(status)
+}
+
+// encode prints compact JSON: struct fields in their order, no escapes that JSON does not need.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+}
+
+// member is one key of an object.
+type member struct {
+	name  string
+	value any
+}
+
+// members is a JSON object whose keys are known only at run time, in their order.
+type members []member
+
+// MarshalJSON prints the object.
+func (m members) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i, x := range m {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(jsondoc.AppendString(b, x.name), ':')
+		v, err := encode(x.value)
+		if err != nil {
+			return nil, err
+		}
+		b = append(b, v...)
+	}
+	return append(b, '}'), nil
+}
+
+// double prints a number as Java prints a double, which is how clients know OpenSearch's fractions: 0.4, 1.0, 1.0E-6.
+type double float64
+
+// MarshalJSON prints the number.
+func (d double) MarshalJSON() ([]byte, error) {
+	x := float64(d)
+	if abs := math.Abs(x); abs == 0 || abs >= 1e-3 && abs < 1e7 {
+		b := strconv.AppendFloat(nil, x, 'f', -1, 64)
+		if !bytes.ContainsRune(b, '.') {
+			b = append(b, ".0"...)
+		}
+		return b, nil
+	}
+	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(x, 'e', -1, 64), "e")
+	if !strings.Contains(mantissa, ".") {
+		mantissa += ".0"
+	}
+	e, err := strconv.Atoi(exponent)
+	if err != nil { // NaN and infinities are no JSON
+		return nil, &json.UnsupportedValueError{Str: strconv.FormatFloat(x, 'g', -1, 64)}
+	}
+	return []byte(mantissa + "E" + strconv.Itoa(e)), nil
+}

@@ -1,0 +1,115 @@
+package rest
+
+import (
+	"time"
+
+	"github.com/wlmserver/wlmserver/internal/units"
+	"github.com/wlmserver/wlmserver/search"
+)
+
+// Query parameters of the search API. Most of them are the executor's business; here they only have to be known.
+const (
+	whichIndices = " allow_no_indices expand_wildcards ignore_throttled ignore_unavailable routing preference"
+	lucene       = " q df analyzer analyze_wildcard default_operator lenient"
+	bodyInQuery  = " source source_content_type"
+
+	searchParams = whichIndices + lucene + bodyInQuery + " allow_partial_search_results batched_reduce_size cancel_after_time_interval" +
+		" ccs_minimize_roundtrips docvalue_fields explain from include_named_queries_score index max_concurrent_shard_requests" +
+		" phase_took pre_filter_shard_size request_cache rest_total_hits_as_int scroll search_pipeline search_type" +
+		" seq_no_primary_term size sort _source _source_excludes _source_includes stats stored_fields suggest_field" +
+		" suggest_mode suggest_size suggest_text terminate_after timeout track_scores track_total_hits typed_keys" +
+		" verbose_pipeline version"
+	countParams       = whichIndices + lucene + bodyInQuery + " index min_score terminate_after"
+	multiSearchParams = bodyInQuery + " index routing cancel_after_time_interval ccs_minimize_roundtrips max_concurrent_searches" +
+		" max_concurrent_shard_requests pre_filter_shard_size rest_total_hits_as_int search_type typed_keys"
+)
+
+func (s *Server) searchRoutes() []route {
+	searches, counts := s.searchOf(search.Search), s.searchOf(search.Count)
+	return []route{
+		{methods: "GET POST", pattern: "/_search", params: searchParams, body: optional, prepare: searches},
+		{methods: "GET POST", pattern: "/{index}/_search", params: searchParams, body: optional, prepare: searches},
+		{methods: "GET POST", pattern: "/_count", params: countParams, body: optional, prepare: counts},
+		{methods: "GET POST", pattern: "/{index}/_count", params: countParams, body: optional, prepare: counts},
+		{methods: "GET POST", pattern: "/_msearch", params: multiSearchParams, body: lines, prepare: s.multiSearch},
+		{methods: "GET POST", pattern: "/{index}/_msearch", params: multiSearchParams, body: lines, prepare: s.multiSearch},
+	}
+}
+
+// searchOf answers searches or counts.
+func (s *Server) searchOf(kind search.Kind) func(*call) (action, error) {
+	return func(c *call) (action, error) {
+		r, err := c.searchRequest(kind)
+		if err != nil {
+			return nil, err
+		}
+		return c.running(r), nil
+	}
+}
+
+// searchRequest is what a request asks of the search service.
+func (c *call) searchRequest(kind search.Kind) (*search.Request, error) {
+	body, err := c.source()
+	if err != nil {
+		return nil, err
+	}
+	r := &search.Request{
+		Kind:      kind,
+		Method:    c.r.Method,
+		Path:      c.r.URL.Path,
+		Query:     c.query,
+		Header:    c.r.Header,
+		Body:      body,
+		Indices:   c.indices(),
+		GroupID:   c.groupID(),
+		Principal: c.principal(),
+		OpaqueID:  c.opaqueID(),
+	}
+	if kind != search.Search {
+		return r, nil
+	}
+	if r.CancelAfter, err = c.cancelAfter(); err != nil {
+		return nil, err
+	}
+	r.ScrollKeepAlive, err = c.duration("scroll", 0)
+	return r, err
+}
+
+// running runs a prepared search until its client goes.
+func (c *call) running(r *search.Request) action {
+	return func() (*answer, error) {
+		ctx, done := c.untilGone()
+		defer done()
+		resp, err := c.s.cfg.Search.Run(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		return passOn(resp), nil
+	}
+}
+
+// passOn is an executor's answer as it is. One that says what it is, is not ours to lay out.
+func passOn(r *search.Response) *answer {
+	return &answer{status: r.Status, header: r.Header, body: r.Body, mediaType: r.Header.Get("Content-Type")}
+}
+
+// indices are the names in the path, or in the parameter that may stand for it.
+func (c *call) indices() []string {
+	if names := c.param("index"); names != "" {
+		return splitList(names)
+	}
+	return c.list("index")
+}
+
+// groupID is the workload group that the request names.
+func (c *call) groupID() string { return c.r.Header.Get(groupHeader) }
+
+// cancelAfter is how long the request lets its search live; nil where it does not say.
+func (c *call) cancelAfter() (*time.Duration, error) {
+	const name = "cancel_after_time_interval"
+	if !c.query.Has(name) {
+		return nil, nil
+	}
+	d, err := units.ParseTime(name, c.query.Get(name))
+	return &d, err
+}

@@ -1,0 +1,130 @@
+package rest
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/rs/zerolog"
+
+	"github.com/wlmserver/wlmserver/auth"
+	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/internal/stub"
+	"github.com/wlmserver/wlmserver/search"
+	"github.com/wlmserver/wlmserver/settings"
+	"github.com/wlmserver/wlmserver/stats"
+	"github.com/wlmserver/wlmserver/tasks"
+	"github.com/wlmserver/wlmserver/wlm"
+)
+
+const (
+	// Version is the OpenSearch version that the API speaks, as clients read it from GET /.
+	Version = "3.7.0"
+	// Distribution tells clients which family of servers the API belongs to.
+	Distribution = "opensearch"
+)
+
+// Config is what a [Server] works with. All of it is required, but for what says otherwise.
+type Config struct {
+	Search    *search.Service
+	Stats     *stats.Reader
+	Groups    *groups.Registry
+	Settings  *settings.Registry
+	Tasks     *tasks.Manager
+	Auth      *auth.Authenticator
+	Admission *wlm.Admission
+	Stub      *stub.Engine
+	Node      NodeInfo
+	Limits    Limits
+	Log       zerolog.Logger
+}
+
+// NodeInfo is what the node tells about itself. It does not change while the server runs.
+type NodeInfo struct {
+	ID, Name                 string
+	ClusterName, ClusterUUID string
+
+	// TransportAddress (host:port), Host and IP are printed as they are. HTTPAddress (host:port) is where clients reach
+	// this server.
+	TransportAddress, Host, IP string
+	HTTPAddress                string
+
+	Roles      []string
+	Attributes map[string]string
+	// Settings is the configuration as GET _nodes shows it, without secrets.
+	Settings []settings.KV
+
+	Build      Build
+	Started    time.Time
+	HeapSize   int64 // bytes
+	Processors int
+	// SearchThreads and SearchQueue are the size of the search thread pool and of its queue.
+	SearchThreads, SearchQueue int
+}
+
+// Build says which build of this program runs. Empty parts are printed as "unknown".
+type Build struct {
+	Version string // of this program, not of the API
+	Hash    string
+	Date    string // RFC 3339
+}
+
+// Limits bound what one request, and all of them together, may take. All are in bytes; zero stands for OpenSearch's
+// default, and for MaxInFlightBytes for no limit.
+type Limits struct {
+	MaxContentLength     int64
+	MaxHeaderSize        int64
+	MaxInitialLineLength int64
+	MaxInFlightBytes     int64
+}
+
+func (l Limits) withDefaults() Limits {
+	def := func(v *int64, d int64) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	def(&l.MaxContentLength, 100<<20)
+	def(&l.MaxHeaderSize, 16<<10)
+	def(&l.MaxInitialLineLength, 4<<10)
+	return l
+}
+
+// Server answers OpenSearch's REST API. It is safe for concurrent use.
+type Server struct {
+	cfg Config
+
+	mux    *chi.Mux
+	fixed  map[string]bool // patterns without parameters: they hide those with
+	bodies *budget
+	watch  *watch
+}
+
+// New makes a server that is ready to answer. Close it after the http.Server that it serves has been shut down.
+func New(c Config) *Server {
+	c.Limits = c.Limits.withDefaults()
+	s := &Server{
+		cfg:    c,
+		mux:    chi.NewMux(),
+		fixed:  make(map[string]bool),
+		bodies: &budget{limit: c.Limits.MaxInFlightBytes},
+		watch:  newWatch(),
+	}
+	s.mount()
+	return s
+}
+
+// Configure sets what the HTTP server around the handler needs: the handler, the hook that lets the server notice
+// clients that have gone, and header limits loose enough for this package to answer them itself, in OpenSearch's
+// shape. It sets no timeout.
+func (s *Server) Configure(h *http.Server) {
+	h.Handler = s.Handler()
+	h.ConnContext = s.ConnContext
+	h.MaxHeaderBytes = int(max(http.DefaultMaxHeaderBytes, 4*(s.cfg.Limits.MaxHeaderSize+s.cfg.Limits.MaxInitialLineLength)))
+}
+
+// Handler answers every request.
+func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
+
+// Close ends the watch for clients that have gone. Requests that are still being served are no longer watched.
+func (s *Server) Close() { s.watch.close() }

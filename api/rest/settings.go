@@ -1,0 +1,114 @@
+package rest
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/wlmserver/wlmserver/settings"
+)
+
+func (s *Server) settingsRoutes() []route {
+	return []route{
+		{methods: "GET", pattern: "/_cluster/settings", params: timeouts + " flat_settings include_defaults local", prepare: s.clusterSettings},
+		{methods: "PUT", pattern: "/_cluster/settings", params: timeouts + " flat_settings", body: required, admin: true, prepare: s.updateClusterSettings},
+	}
+}
+
+// settingsDTO is the settings of each scope.
+type settingsDTO struct {
+	Acknowledged bool    `json:"acknowledged,omitempty"`
+	Persistent   members `json:"persistent"`
+	Transient    members `json:"transient"`
+	Defaults     members `json:"defaults,omitzero"`
+}
+
+func (s *Server) clusterSettings(c *call) (action, error) {
+	flat, err := c.flag("flat_settings", false)
+	if err != nil {
+		return nil, err
+	}
+	defaults, err := c.flag("include_defaults", false)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.flag("local", false); err != nil {
+		return nil, err
+	}
+	if err := c.checkTimeouts(); err != nil {
+		return nil, err
+	}
+	return func() (*answer, error) {
+		now := s.cfg.Settings.Snapshot()
+		d := settingsDTO{Persistent: settingsTree(now.Persistent(), flat), Transient: settingsTree(now.Transient(), flat)}
+		if defaults {
+			d.Defaults = settingsTree(now.Defaults(), flat)
+		}
+		return ok(d)
+	}, nil
+}
+
+func (s *Server) updateClusterSettings(c *call) (action, error) {
+	if err := c.needBody(); err != nil {
+		return nil, err
+	}
+	flat, err := c.flag("flat_settings", false)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkTimeouts(); err != nil {
+		return nil, err
+	}
+	update, err := settings.ParseUpdate(c.body)
+	if err != nil {
+		return nil, err
+	}
+	return func() (*answer, error) {
+		return c.asTask("cluster:admin/settings/update", false, func() (*answer, error) {
+			applied, err := s.cfg.Settings.Apply(context.WithoutCancel(c.r.Context()), update)
+			if err != nil {
+				return nil, err
+			}
+			return ok(settingsDTO{Acknowledged: true, Persistent: settingsTree(applied.Persistent, flat), Transient: settingsTree(applied.Transient, flat)})
+		})
+	}, nil
+}
+
+// settingsTree prints settings as dotted keys or nested at the dots. A key that goes on where another one ends keeps its
+// rest dotted.
+func settingsTree(all []settings.KV, flat bool) members {
+	tree := members{}
+	if flat {
+		for _, kv := range all {
+			tree = append(tree, member{kv.Key, kv.Value})
+		}
+		return tree
+	}
+	// A dot sorts first, so that what belongs under one key stands together.
+	rank := func(kv settings.KV) string { return strings.ReplaceAll(kv.Key, ".", "\x00") }
+	sorted := slices.SortedFunc(slices.Values(all), func(a, b settings.KV) int { return strings.Compare(rank(a), rank(b)) })
+	return appendNested(tree, sorted)
+}
+
+func appendNested(tree members, all []settings.KV) members {
+	for len(all) > 0 {
+		head, _, nested := strings.Cut(all[0].Key, ".")
+		n := 1
+		for n < len(all) && strings.HasPrefix(all[n].Key, head+".") {
+			n++
+		}
+		if nested {
+			below := make([]settings.KV, n)
+			for i, kv := range all[:n] {
+				below[i] = settings.KV{Key: kv.Key[len(head)+1:], Value: kv.Value}
+			}
+			tree = append(tree, member{head, appendNested(members{}, below)})
+		} else {
+			for _, kv := range all[:n] {
+				tree = append(tree, member{kv.Key, kv.Value})
+			}
+		}
+		all = all[n:]
+	}
+	return tree
+}

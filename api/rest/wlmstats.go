@@ -1,0 +1,99 @@
+package rest
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/wlmserver/wlmserver/stats"
+)
+
+func (s *Server) wlmStatsRoutes() []route {
+	return []route{
+		{methods: "GET", pattern: "/_wlm/stats", prepare: s.wlmStats},
+		{methods: "GET", pattern: "/_wlm/stats/{groups}", prepare: s.wlmStats},
+		{methods: "GET", pattern: "/_wlm/{nodes}/stats", prepare: s.wlmStats},
+		{methods: "GET", pattern: "/_wlm/{nodes}/stats/{groups}", prepare: s.wlmStats},
+	}
+}
+
+type groupStatsDTO struct {
+	Completions        uint64      `json:"total_completions"`
+	Rejections         uint64      `json:"total_rejections"`
+	Cancellations      uint64      `json:"total_cancellations"`
+	Throttled          uint64      `json:"total_throttled"`
+	WouldThrottle      uint64      `json:"total_would_throttle"`
+	Queued             uint64      `json:"total_queued"`
+	QueueRejections    uint64      `json:"total_queue_rejections"`
+	QueuedCurrent      uint64      `json:"queued_current"`
+	QueuePeak          uint64      `json:"queue_peak"`
+	QueueWaits         uint64      `json:"queue_wait_count"`
+	QueueWaitMillis    uint64      `json:"total_queue_wait_millis"`
+	MaxQueueWaitMillis uint64      `json:"max_queue_wait_millis"`
+	CPU                resourceDTO `json:"cpu"`
+	Memory             resourceDTO `json:"memory"`
+}
+
+// resourceDTO counts per resource; nothing is cancelled or rejected for its use of resources yet.
+type resourceDTO struct {
+	CurrentUsage  double `json:"current_usage"`
+	Cancellations uint64 `json:"cancellations"`
+	Rejections    uint64 `json:"rejections"`
+}
+
+func newGroupStatsDTO(g *stats.GroupStats) groupStatsDTO {
+	return groupStatsDTO{
+		Completions:        g.Completions,
+		Rejections:         g.Rejections,
+		Cancellations:      g.Cancellations,
+		Throttled:          g.Throttled,
+		WouldThrottle:      g.WouldThrottle,
+		Queued:             g.Queued,
+		QueueRejections:    g.QueueRejections,
+		QueuedCurrent:      g.QueuedCurrent,
+		QueuePeak:          g.QueuePeak,
+		QueueWaits:         g.QueueWaits,
+		QueueWaitMillis:    g.QueueWaitMillis,
+		MaxQueueWaitMillis: g.MaxQueueWaitMillis,
+		CPU:                resourceDTO{CurrentUsage: double(g.CPUUsage)},
+		Memory:             resourceDTO{CurrentUsage: double(g.MemoryUsage)},
+	}
+}
+
+func (s *Server) wlmStats(c *call) (action, error) {
+	nodes, ids := splitList(c.param("nodes")), splitList(c.param("groups"))
+	return func() (*answer, error) {
+		return c.asTask("cluster:monitor/wlm/stats", true, func() (*answer, error) {
+			d := members{{"_nodes", answered(0)}, {"cluster_name", s.cfg.Node.ClusterName}}
+			if !s.isThisNode(nodes) {
+				return ok(d)
+			}
+			wanted, missing := s.groupStats(ids)
+			if missing != "" {
+				why := notFound(fmt.Sprintf("no workload group has the id [%s]; GET _wlm/workload_group lists those there are", missing))
+				d[0].value = nodesDTO{Total: 1, Failed: 1, Failures: []*failure{nodeFailure(s.cfg.Node.ID, why)}}
+				return ok(d)
+			}
+			d[0].value = answered(1)
+			return ok(append(d, member{s.cfg.Node.ID, members{{"workload_groups", wanted}}}))
+		})
+	}, nil
+}
+
+// groupStats are the statistics of the groups with the given ids, of all without ids or with _all, sorted by id. missing
+// is the first id that no group has.
+func (s *Server) groupStats(ids []string) (wanted members, missing string) {
+	all := s.cfg.Stats.Groups()
+	everything := len(ids) == 0 || slices.Contains(ids, "_all")
+	for _, id := range ids {
+		if !everything && !slices.ContainsFunc(all, func(g stats.GroupStats) bool { return g.Group == id }) {
+			return nil, id
+		}
+	}
+	wanted = members{}
+	for i := range all {
+		if g := &all[i]; everything || slices.Contains(ids, g.Group) {
+			wanted = append(wanted, member{g.Group, newGroupStatsDTO(g)})
+		}
+	}
+	return wanted, ""
+}
