@@ -10,7 +10,6 @@ import (
 
 	"github.com/wlmserver/wlmserver/internal/stub"
 	"github.com/wlmserver/wlmserver/search"
-	"github.com/wlmserver/wlmserver/settings"
 )
 
 func (s *Server) clusterRoutes() []route {
