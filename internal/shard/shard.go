@@ -100,12 +100,28 @@ type Usage struct {
 
 // QueryResult is a shard's answer to a QueryRequest.
 type QueryResult struct {
-	Matches  int64 // how many documents match in all; 0 when the time was over first
-	Hits     []Hit // in the order of the request's Sort
+	Matches  int // how many documents match in all; 0 when the time was over first
 	TimedOut bool
+
+	// Count is how many documents the shard offers, from the request's Skip on and
+	// at most its Size. The first of them are Hits, in the order of the Sort; the
+	// others, without a Sort all of them, have no values to sort by and need no
+	// list: see Position.
+	Count int
+	Hits  []Hit
+
 	Reader   Reader
 	Fetched  []Document // only with an InlineFetch
 	Usage    Usage
+}
+
+// Position returns the position of the i-th document that the shard offers in
+// answer to q.
+func (r *QueryResult) Position(q *QueryRequest, i int) int {
+	if i < len(r.Hits) {
+		return r.Hits[i].Position
+	}
+	return q.Skip + i
 }
 
 // Hit is one matching document, not yet read.

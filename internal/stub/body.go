@@ -1,0 +1,196 @@
+package stub
+
+import (
+	"fmt"
+
+	"github.com/wlmserver/wlmserver/internal/jsondoc"
+	"github.com/wlmserver/wlmserver/search"
+)
+
+// readCountBody reads the body of a count: a query.
+func (o *options) readCountBody(body []byte) error {
+	root, err := parseObject(body)
+	if err != nil {
+		return err
+	}
+	for _, m := range root.Members {
+		if m.Name != "query" {
+			return parseFaultAt(body, m.Offset, "a count does not know ["+m.Name+"]; its body has a [query] and nothing else", nil)
+		}
+		if err := checkQuery(body, m.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// kinds is a set of kinds of JSON values.
+type kinds uint8
+
+const (
+	scalar kinds = 1 << iota
+	object
+	array
+)
+
+func kindOf(v *jsondoc.Value) kinds {
+	switch {
+	case v.Scalar():
+		return scalar
+	case v.Kind == jsondoc.Object:
+		return object
+	case v.Kind == jsondoc.Array:
+		return array
+	}
+	return 0
+}
+
+// bodyKeys are the keys of a search body and what may stand under each.
+var bodyKeys = map[string]kinds{
+	"_source":                     scalar | object | array,
+	"aggregations":                object,
+	"aggs":                        object,
+	"collapse":                    object,
+	"derived":                     object,
+	"docvalue_fields":             array,
+	"explain":                     scalar,
+	"ext":                         object,
+	"fields":                      array,
+	"from":                        scalar,
+	"highlight":                   object,
+	"include_named_queries_score": scalar,
+	"indices_boost":               object | array,
+	"min_score":                   scalar,
+	"pit":                         object,
+	"post_filter":                 object,
+	"profile":                     scalar,
+	"query":                       object,
+	"rescore":                     object | array,
+	"script_fields":               object,
+	"search_after":                array,
+	"search_pipeline":             scalar | object,
+	"seq_no_primary_term":         scalar,
+	"size":                        scalar,
+	"slice":                       object,
+	"sort":                        scalar | object | array,
+	"stats":                       array,
+	"stored_fields":               scalar | array,
+	"suggest":                     object,
+	"terminate_after":             scalar,
+	"timeout":                     scalar,
+	"track_scores":                scalar,
+	"track_total_hits":            scalar,
+	"verbose_pipeline":            scalar,
+	"version":                     scalar,
+}
+
+// refusedKeys are known keys that cannot be ignored: a client that relies on them
+// would read the same hits again and again.
+var refusedKeys = map[string]string{
+	"pit":          "open a scroll instead",
+	"search_after": "use [from] and [size], or a scroll, instead",
+	"slice":        "read the scroll in one piece instead",
+}
+
+// readBody reads the body of a search.
+func (o *options) readBody(body []byte) error {
+	root, err := parseObject(body)
+	if err != nil {
+		return err
+	}
+	for _, m := range root.Members {
+		allowed, known := bodyKeys[m.Name]
+		switch {
+		case !known:
+			return parseFault(body, m.Value, fmt.Sprintf("unknown key [%s] with %s in a search.%s", m.Name, article(m.Value.Kind), didYouMean(m.Name, bodyKeyNames())))
+		case allowed&kindOf(m.Value) == 0:
+			return parseFault(body, m.Value, fmt.Sprintf("the key [%s] of a search must not be %s", m.Name, article(m.Value.Kind)))
+		}
+		if instead, refused := refusedKeys[m.Name]; refused {
+			return &search.InvalidError{Reason: "[" + m.Name + "] is not provided by this server; " + instead}
+		}
+		if err := o.readKey(body, m.Name, m.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func bodyKeyNames() []string {
+	names := make([]string, 0, len(bodyKeys))
+	for name := range bodyKeys {
+		names = append(names, name)
+	}
+	return names
+}
+
+// readKey reads one key whose value is of an allowed kind.
+func (o *options) readKey(body []byte, name string, v *jsondoc.Value) (err error) {
+	switch name {
+	case "_source":
+		o.hideSource = v.Kind == jsondoc.Bool && v.Text == "false"
+	case "sort":
+		o.sort, err = readSort(body, v)
+	case "query", "post_filter":
+		err = checkQuery(body, v)
+	case "ext":
+		err = o.readExt(body, v)
+	default:
+		err = o.readPlain(name, v.Text)
+	}
+	return err
+}
+
+// readPlain reads one of the plain values that the body and the parameters have
+// in common. Others are left alone.
+func (o *options) readPlain(name, value string) (err error) {
+	switch name {
+	case "size":
+		o.size, err = readCount(name, value)
+	case "from":
+		o.from, err = readCount(name, value)
+	case "timeout":
+		err = o.readTimeout(value)
+	case "track_total_hits":
+		err = o.readTrackTotal(value)
+	case "version":
+		o.version, err = readBool(name, value)
+	case "seq_no_primary_term":
+		o.seqNo, err = readBool(name, value)
+	}
+	return err
+}
+
+// readExt reads what a search costs.
+func (o *options) readExt(body []byte, v *jsondoc.Value) error {
+	for _, m := range v.Members {
+		if m.Name != "stub" {
+			line, column := jsondoc.Position(body, m.Value.Offset)
+			reason := fmt.Sprintf("unknown part [%s] of [ext]; known is [stub]", m.Name)
+			return parseFaultAt(body, m.Value.Offset, reason, &search.ParseError{
+				Type:   "named_object_not_found_exception",
+				Reason: fmt.Sprintf("[%d:%d] unknown field [%s]", line, column, m.Name),
+			})
+		}
+		if m.Value.Kind != jsondoc.Object {
+			return parseFault(body, m.Value, "[ext.stub] must be an object, not "+article(m.Value.Kind))
+		}
+		for _, cost := range m.Value.Members {
+			key := "ext.stub." + cost.Name
+			switch {
+			case cost.Value.Kind == jsondoc.Null:
+			case !cost.Value.Scalar():
+				return parseFault(body, cost.Value, "["+key+"] must not be "+article(cost.Value.Kind))
+			case cost.Name == "nested":
+				o.nested = cost.Value.Text
+			default:
+				set, err := readCost(key, cost.Value.Text)
+				if err != nil {
+					return err
+				}
+				o.costs = append(o.costs, set)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,338 @@
+package stub
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/wlmserver/wlmserver/internal/shard"
+	"github.com/wlmserver/wlmserver/search"
+	"github.com/wlmserver/wlmserver/tasks"
+)
+
+const (
+	phaseQuery = "query"
+	phaseFetch = "fetch"
+
+	allFailed  = "all shards failed"
+	someFailed = "Partial shards failure"
+)
+
+// coordinator carries one search out: the query phase over all shards, then the
+// fetch phase over those that have documents of the page.
+type coordinator struct {
+	x       *execution
+	ctx     context.Context
+	task    *tasks.Task
+	targets []target
+
+	partial    bool // failing shards may be left out of the answer
+	concurrent int  // shards asked at once
+	timeout    time.Duration
+
+	requests  []shard.QueryRequest // one for each target, as are the next two
+	queries   []queryOutcome
+	taken     []int // documents of the page
+	page      []hit
+	documents []shard.Document // of the page; without an ID where the fetch failed
+	failed    []search.ShardFailure
+	timedOut  bool
+	queryTook time.Duration
+	fetchTook time.Duration
+}
+
+type queryOutcome struct {
+	result *shard.QueryResult
+	err    error
+}
+
+// hit is one document of the page.
+type hit struct {
+	target   int
+	position int
+	keys     []shard.Key
+}
+
+func (x *execution) coordinate(ctx context.Context, t *tasks.Task, l search.Limits, targets []target) *coordinator {
+	return &coordinator{
+		x:          x,
+		ctx:        ctx,
+		task:       t,
+		targets:    targets,
+		partial:    l.AllowPartialResults(x.options.partial),
+		concurrent: l.MaxConcurrentShardRequests(x.options.concurrent),
+		timeout:    x.timeout(l),
+		requests:   make([]shard.QueryRequest, len(targets)),
+		queries:    make([]queryOutcome, len(targets)),
+		taken:      make([]int, len(targets)),
+	}
+}
+
+func (x *execution) timeout(l search.Limits) time.Duration { return l.Timeout(x.options.timeout) }
+
+// run carries out the phases. It returns when no shard works for the search any
+// more.
+func (c *coordinator) run() error {
+	start := time.Now()
+	if err := c.query(); err != nil {
+		return err
+	}
+	queried := time.Now()
+	c.queryTook = queried.Sub(start)
+	c.choose()
+	if err := c.fetch(); err != nil {
+		return err
+	}
+	c.fetchTook = time.Since(queried)
+	return nil
+}
+
+// query asks every shard which documents match.
+func (c *coordinator) query() error {
+	o := &c.x.options
+	started := c.fanOut(len(c.targets), func(i int, done func()) {
+		t, r := &c.targets[i], &c.requests[i]
+		*r = shard.QueryRequest{
+			Shard:   t.id,
+			Parent:  shard.Task{Node: c.task.ID().Node, Number: c.task.ID().Number},
+			Reader:  t.reader,
+			Scroll:  c.x.opened,
+			Skip:    t.taken,
+			Size:    o.from + o.size,
+			Sort:    o.sort,
+			Matches: t.cost.matches(t.id.Number),
+			Timeout: c.timeout,
+			Work:    t.cost.query(t.id.Number),
+		}
+		if len(c.targets) == 1 && o.size > 0 {
+			r.Fetch = &shard.InlineFetch{From: o.from, Work: t.cost.fetch(t.id.Number)}
+		}
+		c.x.engine.shards.Query(c.ctx, r, func(result *shard.QueryResult, err error) {
+			c.queries[i] = queryOutcome{result, err}
+			done()
+		})
+	})
+	for i := started; i < len(c.targets); i++ {
+		c.queries[i].err = c.notStarted()
+	}
+	return c.settleQuery()
+}
+
+// settleQuery decides what the answers of the query phase come to.
+func (c *coordinator) settleQuery() error {
+	for i := range c.queries {
+		q := &c.queries[i]
+		if q.err == nil && q.result.TimedOut {
+			c.timedOut = true
+			if !c.partial {
+				q.err = &search.ShardError{Type: "query_phase_execution_exception", Reason: "Time exceeded", Status: http.StatusInternalServerError}
+			}
+		}
+		if q.err != nil {
+			q.result = nil
+			c.failed = append(c.failed, c.x.failure(&c.targets[i], q.err))
+		}
+	}
+	return c.settle(phaseQuery)
+}
+
+// settle decides whether a search whose shards have failed as told fails with
+// them.
+func (c *coordinator) settle(phase string) error {
+	switch {
+	case len(c.failed) == 0:
+		return c.interrupted()
+	case len(c.failed) == len(c.targets):
+		return &search.PhaseError{Phase: phase, Reason: allFailed, Failures: c.failed, Cause: c.failed[0].Err}
+	case !c.partial:
+		return &search.PhaseError{Phase: phase, Reason: someFailed, Failures: c.failed, Cause: c.failed[0].Err}
+	}
+	return c.interrupted()
+}
+
+// interrupted is the error of a search that was cancelled and so goes no further,
+// whatever it has. Every search that is cancelled before its answer is put
+// together ends so; the phase that could not begin or end is the fetch.
+func (c *coordinator) interrupted() error {
+	if c.ctx.Err() == nil {
+		return nil
+	}
+	return &search.PhaseError{Phase: phaseFetch, Failures: c.failed, Cause: taskCancelled(c.task)}
+}
+
+// notStarted is why a shard was not asked.
+func (c *coordinator) notStarted() error {
+	cause, _ := c.task.Cancelled()
+	if cause == nil {
+		return taskCancelled(c.task)
+	}
+	return &tasks.CancelledError{Cause: cause, BeforeStart: true}
+}
+
+// choose picks the documents of the page out of those that the shards offer. Of
+// documents that come at the same place, that of the earlier shard is first.
+func (c *coordinator) choose() {
+	o := &c.x.options
+	if o.size == 0 {
+		return
+	}
+	sorted := c.sortedHits()
+	skip := o.from
+	if skip < len(sorted) {
+		c.page = sorted[skip:min(skip+o.size, len(sorted))]
+	}
+	skip = max(0, skip-len(sorted))
+	// Then come those without an order: the shards follow one another.
+	for i, q := range c.queries {
+		if q.result == nil {
+			continue
+		}
+		first := len(q.result.Hits)
+		passed := min(skip, q.result.Count-first)
+		skip -= passed
+		for at := first + passed; at < q.result.Count && len(c.page) < o.size; at++ {
+			c.page = append(c.page, hit{target: i, position: q.result.Position(&c.requests[i], at)})
+		}
+	}
+	for _, h := range c.page {
+		c.taken[h.target]++
+	}
+}
+
+// sortedHits returns the documents that have an order, in it.
+func (c *coordinator) sortedHits() []hit {
+	sorts := c.x.options.sort
+	if len(sorts) == 0 {
+		return nil
+	}
+	var all []hit
+	for i, q := range c.queries {
+		if q.result == nil {
+			continue
+		}
+		for _, h := range q.result.Hits {
+			all = append(all, hit{target: i, position: h.Position, keys: h.Keys})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b hit) int { return shard.Compare(sorts, a.keys, b.keys) })
+	return all
+}
+
+// fetch reads the documents of the page.
+func (c *coordinator) fetch() error {
+	if len(c.page) == 0 {
+		return nil
+	}
+	if len(c.targets) == 1 { // they came with the query
+		c.documents = c.queries[0].result.Fetched
+		return nil
+	}
+	var asked []int // targets
+	for i, n := range c.taken {
+		if n > 0 {
+			asked = append(asked, i)
+		}
+	}
+	results := make([]fetchOutcome, len(asked))
+	started := c.fanOut(len(asked), func(i int, done func()) {
+		c.x.engine.shards.Fetch(c.ctx, c.fetchRequest(asked[i]), func(r *shard.FetchResult, err error) {
+			results[i] = fetchOutcome{r, err}
+			done()
+		})
+	})
+	for i := started; i < len(asked); i++ {
+		results[i].err = c.notStarted()
+	}
+	return c.settleFetch(asked, results)
+}
+
+type fetchOutcome struct {
+	result *shard.FetchResult
+	err    error
+}
+
+func (c *coordinator) fetchRequest(i int) *shard.FetchRequest {
+	t := &c.targets[i]
+	r := &shard.FetchRequest{
+		Shard:     t.id,
+		Parent:    c.requests[i].Parent,
+		Reader:    c.queries[i].result.Reader,
+		Scroll:    c.x.opened,
+		Positions: make([]int, 0, c.taken[i]),
+		Work:      t.cost.fetch(t.id.Number),
+	}
+	for _, h := range c.page {
+		if h.target == i {
+			r.Positions = append(r.Positions, h.position)
+		}
+	}
+	return r
+}
+
+// settleFetch puts the documents in their places, and decides what failures come
+// to. Unlike any other, a full pool fails the whole search: its hits are known,
+// and there is no room to read them.
+func (c *coordinator) settleFetch(asked []int, results []fetchOutcome) error {
+	fetched := make([][]shard.Document, len(c.targets))
+	for i, r := range results {
+		if full, ok := r.err.(*search.PoolFullError); ok {
+			return &search.PhaseError{Phase: phaseFetch, Failures: c.failed, Cause: full}
+		}
+		if r.err != nil {
+			c.failed = append(c.failed, c.x.failure(&c.targets[asked[i]], r.err))
+			continue
+		}
+		fetched[asked[i]] = r.result.Documents
+	}
+	if err := c.interrupted(); err != nil {
+		return err
+	}
+	if err := c.settle(phaseFetch); err != nil {
+		return err
+	}
+	c.documents = make([]shard.Document, len(c.page))
+	for i, h := range c.page {
+		if from := fetched[h.target]; len(from) > 0 {
+			c.documents[i], fetched[h.target] = from[0], from[1:]
+		}
+	}
+	return nil
+}
+
+// fanOut calls start for 0, 1, ... n-1, so that only so many shards are asked at
+// once, and returns when all that were started are done. It starts none once the
+// search is cancelled; started tells how many there were. Each start has to see
+// to it that done is called once.
+func (c *coordinator) fanOut(n int, start func(i int, done func())) (started int) {
+	finished := make(chan struct{}, n)
+	done := func() { finished <- struct{}{} }
+	running := 0
+	for started < n {
+		if running == c.concurrent {
+			<-finished
+			running--
+		}
+		if c.ctx.Err() != nil {
+			break
+		}
+		start(started, done)
+		started++
+		running++
+	}
+	for range running {
+		<-finished
+	}
+	return started
+}
+
+// matched is how many documents match on all shards that answered.
+func (c *coordinator) matched() int {
+	n := 0
+	for _, q := range c.queries {
+		if q.result != nil {
+			n += q.result.Matches
+		}
+	}
+	return n
+}

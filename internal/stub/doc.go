@@ -1,0 +1,37 @@
+// Package stub is the search stub: it answers searches like a search engine
+// without being one, and makes them cost what a test wants them to cost.
+//
+// # What it is
+//
+// Indices have shards, shards hold documents in memory, and a search asks every
+// shard in a query phase and the shards with hits in a fetch phase, each with a
+// task of its own, on a bounded pool of workers. All that is real: the waiting
+// in the pool's queue, the tasks, the time, the processor time that is burnt and
+// the memory that is held.
+//
+// The query is not real. It has to be well formed and of a type that OpenSearch
+// knows; then it matches every document of the index, with the score 1.0.
+// Aggregations, highlighting, suggestions and the other parts of a search body
+// are accepted under their names and do nothing. A part that could not be
+// ignored without misleading the client, such as search_after, is refused.
+//
+// # What a search costs
+//
+// The body of a search says it under "ext": {"stub": {...}}; what it leaves out
+// comes from the index's settings index.stub.*, and then from the configuration.
+// Every amount is that of one shard. See Cost for the keys.
+//
+// A phase holds its memory, burns its processor time and then waits until its
+// time is over, so a query that takes 300 ms and burns 50 ms lasts 300 ms. All
+// of it goes in steps of 5 ms at most, and between steps the phase looks whether
+// its task was cancelled or its time is over; with ignore_cancel it looks only
+// at its end, as some real queries do.
+//
+// # How a search is carried out
+//
+// An execution resolves its indices when it runs, not when it is prepared: a
+// search that waited for admission sees the indices as they are when it starts.
+// It asks its shards through a shard.Transport; here that is the engine itself.
+// When its task is cancelled it asks no further shard and begins no further
+// phase, and returns when the shards that work have stopped.
+package stub

@@ -1,0 +1,199 @@
+package stub
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/wlmserver/wlmserver/internal/shard"
+	"github.com/wlmserver/wlmserver/search"
+	"github.com/wlmserver/wlmserver/tasks"
+)
+
+// Config is what an engine needs to know.
+type Config struct {
+	Node     string // the node's id, as in task ids and shard failures
+	NodeName string
+	Tasks    *tasks.Manager
+
+	PoolSize  int // workers, and so phases at work at once; at least 1
+	QueueSize int // phases that may wait for a worker; beyond it they are refused
+
+	MaxDocumentBytes int64 // what all documents together may take; 0: 256 MiB
+	MaxWorkBytes     int64 // what all running phases together may hold; 0: 1 GiB
+
+	Defaults Cost // of searches on indices that say nothing
+
+	// Nested carries out a search on behalf of another one, whose execution's
+	// context it is given. Nil: a search that asks for one is refused.
+	Nested func(context.Context, *search.Request) (*search.Response, error)
+}
+
+const (
+	defaultMaxWorkBytes     = 1 << 30
+	defaultMaxDocumentBytes = 256 << 20
+)
+
+// Engine is the search stub: indices, documents and the searches over them. It
+// implements search.Executor and is safe for concurrent use.
+type Engine struct {
+	config Config
+	pool   *pool
+	shards shard.Transport
+	work   budget // memory held by running phases
+	stored budget // memory taken by documents
+
+	mu      sync.RWMutex
+	indices map[string]*index
+}
+
+// New returns an engine without indices. It starts workers as they are needed,
+// up to PoolSize.
+func New(c Config) *Engine {
+	if c.MaxWorkBytes == 0 {
+		c.MaxWorkBytes = defaultMaxWorkBytes
+	}
+	if c.MaxDocumentBytes == 0 {
+		c.MaxDocumentBytes = defaultMaxDocumentBytes
+	}
+	e := &Engine{
+		config:  c,
+		pool:    newPool(c.NodeName+"/search", max(1, c.PoolSize), max(0, c.QueueSize)),
+		work:    budget{what: "search work", key: "node.heap_size", limit: c.MaxWorkBytes},
+		stored:  budget{what: "documents", key: "node.heap_size", limit: c.MaxDocumentBytes},
+		indices: make(map[string]*index),
+	}
+	e.shards = &local{engine: e}
+	return e
+}
+
+// Close stops the workers. Work under way ends at its next step and fails, that
+// with ignore_cancel too; waiting work fails at once. Close returns when all
+// workers are gone.
+func (e *Engine) Close() { e.pool.close() }
+
+// PoolStats tells what the workers do and did.
+func (e *Engine) PoolStats() PoolStats { return e.pool.stats() }
+
+var _ search.Executor = (*Engine)(nil)
+
+// CreateIndex makes an index as a create request's body says; an empty body
+// leaves everything at its default. Besides errors of the body it returns
+// *search.InvalidIndexNameError and *IndexExistsError.
+func (e *Engine) CreateIndex(name string, body []byte) error {
+	if err := checkIndexName(name); err != nil {
+		return err
+	}
+	ix, err := newIndex(name, body, e.config.Defaults)
+	if err != nil {
+		return err
+	}
+	there, err := e.add(ix)
+	if err == nil && there != ix {
+		err = &IndexExistsError{Index: name, UUID: there.uuid}
+	}
+	return err
+}
+
+// add enters ix unless there is an index of that name, and returns the one that
+// is there then.
+func (e *Engine) add(ix *index) (there *index, err error) {
+	if err := e.stored.take(ix.size); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	there = e.indices[ix.name]
+	if there == nil {
+		e.indices[ix.name] = ix
+	}
+	e.mu.Unlock()
+	if there != nil {
+		e.stored.give(ix.size)
+		return there, nil
+	}
+	return ix, nil
+}
+
+// index returns the index of that name, or nil.
+func (e *Engine) index(name string) *index {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.indices[name]
+}
+
+// indexForWriting returns the index of that name and makes it when it is missing.
+func (e *Engine) indexForWriting(name string) (*index, error) {
+	if ix := e.index(name); ix != nil {
+		return ix, nil
+	}
+	if err := checkIndexName(name); err != nil {
+		return nil, err
+	}
+	ix, err := newIndex(name, nil, e.config.Defaults)
+	if err != nil {
+		return nil, err
+	}
+	return e.add(ix)
+}
+
+// DeleteIndex deletes the indices of a comma list of names and patterns. A name
+// that does not exist is a *search.IndexNotFoundError, and nothing is deleted; a
+// pattern that finds nothing is no error.
+func (e *Engine) DeleteIndex(pattern string) error {
+	found, err := e.resolve(selection{names: splitNames(pattern)})
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	for _, ix := range found {
+		if e.indices[ix.name] == ix {
+			delete(e.indices, ix.name)
+		}
+	}
+	e.mu.Unlock()
+	for _, ix := range found {
+		e.stored.give(ix.close())
+	}
+	return nil
+}
+
+// Indices describes the indices of a comma list of names and patterns; "" and
+// "_all" mean all of them. A name that does not exist is a
+// *search.IndexNotFoundError; a pattern that finds nothing is no error.
+func (e *Engine) Indices(pattern string) ([]IndexInfo, error) {
+	found, err := e.resolve(selection{names: splitNames(pattern)})
+	if err != nil {
+		return nil, err
+	}
+	infos := make([]IndexInfo, len(found))
+	for i, ix := range found {
+		infos[i] = ix.info()
+	}
+	return infos, nil
+}
+
+func splitNames(list string) []string {
+	return slices.DeleteFunc(strings.Split(list, ","), func(s string) bool { return s == "" })
+}
+
+// budget bounds how many bytes are taken for one purpose.
+type budget struct {
+	what, key string // as in FullError
+	limit     int64
+	taken     atomic.Int64
+}
+
+// take adds n bytes, or none and returns a *FullError. A negative n gives back
+// and never fails.
+func (b *budget) take(n int64) error {
+	taken := b.taken.Add(n)
+	if n > 0 && taken > b.limit {
+		b.taken.Add(-n)
+		return &FullError{What: b.what, Wanted: taken, Limit: b.limit, Key: b.key}
+	}
+	return nil
+}
+
+func (b *budget) give(n int64) { b.taken.Add(-n) }

@@ -1,0 +1,67 @@
+package stub
+
+import (
+	"fmt"
+
+	"github.com/wlmserver/wlmserver/internal/units"
+)
+
+// IndexExistsError refuses to create an index twice: 400
+// resource_already_exists_exception.
+type IndexExistsError struct {
+	Index, UUID string
+}
+
+func (e *IndexExistsError) Error() string {
+	return fmt.Sprintf("index [%s/%s] exists already; delete it first or choose another name", e.Index, e.UUID)
+}
+
+// VersionConflictError refuses to create a document twice: 409
+// version_conflict_engine_exception.
+type VersionConflictError struct {
+	Index, UUID string
+	Shard       int
+	ID          string
+	Version     int64 // of the document that is there
+}
+
+func (e *VersionConflictError) Error() string {
+	return fmt.Sprintf("[%s]: version conflict, the document exists already (version [%d]); index it instead of creating it to replace it", e.ID, e.Version)
+}
+
+// DocumentMissingError is the update of a document that is not there: 404
+// document_missing_exception.
+type DocumentMissingError struct {
+	Index, UUID string
+	Shard       int
+	ID          string
+}
+
+func (e *DocumentMissingError) Error() string {
+	return fmt.Sprintf("[%s]: document missing; send upsert or doc_as_upsert to create it", e.ID)
+}
+
+// MalformedDocumentError is a document that cannot be stored: 400
+// mapper_parsing_exception.
+type MalformedDocumentError struct {
+	Reason string
+	// CauseType is the type of what lies below, "not_x_content_exception" or
+	// "number_format_exception"; CauseReason its text.
+	CauseType, CauseReason string
+}
+
+func (e *MalformedDocumentError) Error() string { return e.Reason }
+
+// FullError refuses what would take more memory than the server may use for it:
+// 429 circuit_breaking_exception.
+type FullError struct {
+	What   string // what the memory is for: "documents" or "search work"
+	Wanted int64  // bytes in use with this one
+	Limit  int64
+	Key    string // the configuration key that raises the limit
+}
+
+func (e *FullError) Error() string {
+	return fmt.Sprintf("no memory left for %s: this would make it [%d/%s], which is over the limit of [%d/%s]; raise %s, or delete or send less",
+		e.What, e.Wanted, units.HumanBytes(e.Wanted), e.Limit, units.HumanBytes(e.Limit), e.Key)
+}

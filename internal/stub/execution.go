@@ -1,0 +1,190 @@
+package stub
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/wlmserver/wlmserver/internal/shard"
+	"github.com/wlmserver/wlmserver/internal/units"
+	"github.com/wlmserver/wlmserver/search"
+	"github.com/wlmserver/wlmserver/tasks"
+)
+
+// Prepare checks a search, or a count, as far as that goes without knowing which
+// indices there will be when it runs.
+func (e *Engine) Prepare(r *search.Request) (search.Execution, error) {
+	if r.Kind == search.ScrollPage {
+		return nil, &search.InvalidError{Reason: "the page of a scroll belongs to the search that opened it and cannot be prepared"}
+	}
+	o, err := readOptions(r)
+	if err != nil {
+		return nil, err
+	}
+	if o.nested != "" && e.config.Nested == nil {
+		return nil, &search.InvalidError{Reason: "[ext.stub.nested] is not provided by this server"}
+	}
+	return &execution{engine: e, request: r, options: o}, nil
+}
+
+// execution is one prepared search. Of a scroll it keeps what the pages share.
+type execution struct {
+	engine  *Engine
+	request *search.Request
+	options options
+
+	opened bool     // the first page of a scroll has been read
+	shards []target // of a scroll
+}
+
+var _ search.Execution = (*execution)(nil)
+
+// target is one shard that a search asks.
+type target struct {
+	id     shard.ID
+	cost   *Cost
+	reader shard.Reader // of a scroll, after its first page
+	taken  int          // hits of the shard that earlier pages had
+}
+
+// Description reads as OpenSearch's does.
+func (x *execution) Description() string {
+	var b strings.Builder
+	b.WriteString("indices[")
+	b.WriteString(strings.Join(x.request.Indices, ","))
+	b.WriteString("], search_type[")
+	if x.options.dfs {
+		b.WriteString("DFS_")
+	}
+	b.WriteString("QUERY_THEN_FETCH]")
+	if d := x.request.ScrollKeepAlive; d > 0 {
+		b.WriteString(", scroll[" + units.FormatTime(d) + "]")
+	}
+	b.WriteString(", source[")
+	if len(x.request.Body) > 0 {
+		b.Write(compact(x.request.Body))
+	}
+	b.WriteString("]")
+	return b.String()
+}
+
+// Close forgets what a scroll reads.
+func (x *execution) Close() { x.shards = nil }
+
+// Execute asks the shards and puts their answers together. Besides the errors of
+// the indices it returns *search.PhaseError.
+func (x *execution) Execute(ctx context.Context, t *tasks.Task, l search.Limits) (*search.Response, error) {
+	start := time.Now()
+	targets, err := x.targets()
+	if err != nil {
+		return nil, err
+	}
+	if err := x.checkWindow(targets); err != nil {
+		return nil, err
+	}
+	if err := x.runNested(ctx); err != nil {
+		return nil, err
+	}
+	c := x.coordinate(ctx, t, l, targets)
+	if err := c.run(); err != nil {
+		return nil, err
+	}
+	if x.isScroll() {
+		x.keep(c)
+	}
+	return &search.Response{Status: http.StatusOK, Body: c.answer(time.Since(start))}, nil
+}
+
+func (x *execution) isScroll() bool { return x.request.ScrollKeepAlive > 0 }
+
+// targets returns the shards to ask: those of the indices as they are now, or
+// those that the scroll's first page asked.
+func (x *execution) targets() ([]target, error) {
+	if x.opened {
+		return x.shards, nil
+	}
+	indices, err := x.engine.resolve(x.options.selection)
+	if err != nil {
+		return nil, err
+	}
+	n := 0
+	for _, ix := range indices {
+		n += len(ix.stores)
+	}
+	targets := make([]target, 0, n)
+	for _, ix := range indices {
+		cost := x.cost(ix)
+		for number := range ix.stores {
+			targets = append(targets, target{id: shard.ID{Index: ix.name, Number: number}, cost: cost})
+		}
+	}
+	return targets, nil
+}
+
+// cost is what the search costs on a shard of that index.
+func (x *execution) cost(ix *index) *Cost {
+	if len(x.options.costs) == 0 {
+		return &ix.cost
+	}
+	c := ix.cost
+	for _, set := range x.options.costs {
+		set(&c)
+	}
+	return &c
+}
+
+// checkWindow refuses what every shard would refuse: to gather too many hits.
+func (x *execution) checkWindow(targets []target) error {
+	o := &x.options
+	window, remedy := o.from+o.size, "ask for less with [from] and [size], or read on with a scroll"
+	if x.isScroll() {
+		window, remedy = o.size, "make [size], the length of a page, smaller"
+	}
+	if window <= maxWindow || len(targets) == 0 {
+		return nil
+	}
+	refusal := &search.InvalidError{Reason: fmt.Sprintf("the result window is [%d] hits, and the most is [%d]; %s", window, maxWindow, remedy)}
+	failures := make([]search.ShardFailure, len(targets))
+	for i := range targets {
+		failures[i] = x.failure(&targets[i], refusal)
+	}
+	return &search.PhaseError{Phase: phaseQuery, Reason: allFailed, Failures: failures, Cause: refusal}
+}
+
+func (x *execution) failure(t *target, err error) search.ShardFailure {
+	return search.ShardFailure{Shard: t.id.Number, Index: t.id.Index, Node: x.engine.config.Node, Err: err}
+}
+
+// runNested carries out the search that a test has asked for on behalf of this
+// one. Its error is the error of this one.
+func (x *execution) runNested(ctx context.Context) error {
+	if x.options.nested == "" {
+		return nil
+	}
+	_, err := x.engine.config.Nested(ctx, &search.Request{
+		Kind:      search.Search,
+		Method:    http.MethodPost,
+		Path:      "/" + x.options.nested + "/_search",
+		Indices:   splitNames(x.options.nested),
+		GroupID:   x.request.GroupID,
+		Principal: x.request.Principal,
+		OpaqueID:  x.request.OpaqueID,
+	})
+	return err
+}
+
+// keep remembers how far a scroll has been read. A page that failed has not come
+// here, and is read again.
+func (x *execution) keep(c *coordinator) {
+	x.opened = true
+	x.shards = c.targets
+	for i := range x.shards {
+		s := &x.shards[i]
+		if r := c.queries[i].result; r != nil {
+			s.reader = r.Reader
+		}
+		s.taken += c.taken[i]
+	}
+}

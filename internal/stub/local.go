@@ -1,0 +1,219 @@
+package stub
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/wlmserver/wlmserver/internal/shard"
+	"github.com/wlmserver/wlmserver/search"
+	"github.com/wlmserver/wlmserver/tasks"
+)
+
+// The actions of a shard's tasks, as OpenSearch names them.
+const (
+	actionQuery            = "indices:data/read/search[phase/query]"
+	actionFetch            = "indices:data/read/search[phase/fetch/id]"
+	actionScrollQuery      = "indices:data/read/search[phase/query/scroll]"
+	actionScrollQueryFetch = "indices:data/read/search[phase/query+fetch/scroll]"
+	actionScrollFetch      = "indices:data/read/search[phase/fetch/id/scroll]"
+)
+
+// local is the shard.Transport to the shards of this engine: it registers a task
+// for each phase and does the work on the pool.
+type local struct {
+	engine *Engine
+}
+
+var _ shard.Transport = (*local)(nil)
+
+func (l *local) Query(ctx context.Context, r *shard.QueryRequest, done func(*shard.QueryResult, error)) {
+	action := actionQuery
+	switch {
+	case r.Scroll && r.Fetch != nil:
+		action = actionScrollQueryFetch
+	case r.Scroll:
+		action = actionScrollQuery
+	}
+	run(ctx, l, action, r.Shard, r.Parent, l.query(r), done)
+}
+
+func (l *local) Fetch(ctx context.Context, r *shard.FetchRequest, done func(*shard.FetchResult, error)) {
+	action := actionFetch
+	if r.Scroll {
+		action = actionScrollFetch
+	}
+	run(ctx, l, action, r.Shard, r.Parent, l.fetch(r), done)
+}
+
+// run does work on the pool under a task of its own, and tells done how it went.
+// Whatever happens to the work, the task ends, and before done is called.
+func run[T any](ctx context.Context, l *local, action string, id shard.ID, parent shard.Task, work func(*phase) (T, error), done func(T, error)) {
+	var result T
+	e := l.engine
+	t, err := e.register(ctx, action, id, parent)
+	if err != nil {
+		done(result, err)
+		return
+	}
+	end := func(err error) {
+		t.End()
+		done(result, err)
+	}
+	j := &job{
+		run: func() {
+			defer func() {
+				if p := recover(); p != nil {
+					err = panicked(p)
+				}
+			}()
+			p := phase{task: t, budget: &e.work, quit: e.pool.quit}
+			p.begin()
+			defer p.end()
+			result, err = work(&p)
+		},
+		finish: func() { end(err) },
+		drop: func(why error) {
+			if t.Context().Err() != nil {
+				why = taskCancelled(t)
+			}
+			end(why)
+		},
+	}
+	e.pool.submit(t.Context(), j, func() string { return action + " of shard " + describeShard(id) })
+}
+
+// register starts the task of a phase. A parent that is gone has been answered
+// for already.
+func (e *Engine) register(ctx context.Context, action string, id shard.ID, parent shard.Task) (*tasks.Task, error) {
+	coordinator := e.config.Tasks.Task(tasks.ID{Node: parent.Node, Number: parent.Number})
+	return e.config.Tasks.Register(ctx, tasks.Spec{
+		Action:      action,
+		Type:        tasks.Direct,
+		Description: func() string { return "shardId[" + describeShard(id) + "]" },
+		Parent:      coordinator,
+		Cancellable: true,
+	})
+}
+
+func describeShard(id shard.ID) string { return "[" + id.Index + "][" + strconv.Itoa(id.Number) + "]" }
+
+// panicked turns what a panic left into the failure of one shard.
+func panicked(p any) error {
+	return &search.ShardError{
+		Type:   "runtime_exception",
+		Reason: fmt.Sprintf("the shard's work panicked: %v\n%s", p, debug.Stack()),
+		Status: http.StatusInternalServerError,
+	}
+}
+
+// query returns the work of a query phase.
+func (l *local) query(r *shard.QueryRequest) func(*phase) (*shard.QueryResult, error) {
+	return func(p *phase) (*shard.QueryResult, error) {
+		from, err := l.engine.reader(r.Reader, r.Shard)
+		if err != nil {
+			return nil, err
+		}
+		if r.Timeout >= 0 {
+			p.deadline = time.Now().Add(r.Timeout)
+		}
+		result := &shard.QueryResult{Reader: from}
+		err = p.do(&r.Work)
+		if err == nil {
+			err = p.match(r, from, result)
+		}
+		if err == errTimeIsOver {
+			result.TimedOut, err = true, nil
+		}
+		p.deadline = time.Time{} // it bounds the query alone
+		if err == nil && r.Fetch != nil && r.Fetch.From < result.Count {
+			if err = p.do(&r.Fetch.Work); err == nil {
+				result.Fetched = fetchInline(r, from, result)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		p.report(0)
+		result.Usage = p.used
+		return result, nil
+	}
+}
+
+// reader returns what a request reads: what an earlier one read, or the newest
+// state.
+func (e *Engine) reader(given shard.Reader, id shard.ID) (*reader, error) {
+	if r, ok := given.(*reader); ok {
+		return r, nil
+	}
+	ix := e.index(id.Index)
+	if ix == nil || id.Number >= len(ix.stores) {
+		return nil, &search.IndexNotFoundError{Index: id.Index} // deleted since the search began
+	}
+	return ix.reader(id.Number), nil
+}
+
+// match finds the documents that match: all of them, or as many as were ordered.
+func (p *phase) match(r *shard.QueryRequest, from *reader, result *shard.QueryResult) error {
+	matches := r.Matches
+	if matches < 0 {
+		matches = len(from.documents)
+	}
+	count := max(0, min(matches-r.Skip, r.Size))
+	if len(r.Sort) > 0 && count > 0 {
+		sorted, err := p.sorted(r.Sort, from, matches)
+		if err != nil {
+			return err
+		}
+		result.Reader = sorted
+		result.Hits = sorted.hits(r.Skip, count)
+	}
+	result.Matches, result.Count = matches, count
+	return nil
+}
+
+// fetchInline reads the documents that a query found.
+func fetchInline(r *shard.QueryRequest, from *reader, found *shard.QueryResult) []shard.Document {
+	documents := make([]shard.Document, 0, found.Count-r.Fetch.From)
+	for i := r.Fetch.From; i < found.Count; i++ {
+		documents = append(documents, from.document(found.Position(r, i), r.Shard))
+	}
+	return documents
+}
+
+// fetch returns the work of a fetch phase.
+func (l *local) fetch(r *shard.FetchRequest) func(*phase) (*shard.FetchResult, error) {
+	return func(p *phase) (*shard.FetchResult, error) {
+		from, err := l.engine.reader(r.Reader, r.Shard)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.do(&r.Work); err != nil {
+			return nil, err
+		}
+		documents := make([]shard.Document, len(r.Positions))
+		for i, position := range r.Positions {
+			documents[i] = from.document(position, r.Shard)
+		}
+		p.report(0)
+		return &shard.FetchResult{Documents: documents, Usage: p.used}, nil
+	}
+}
+
+// document returns the document at a position; behind the last one they are made
+// up.
+func (r *reader) document(position int, id shard.ID) shard.Document {
+	if position < len(r.documents) {
+		d := r.documents[position]
+		return shard.Document{ID: d.id, Version: d.version, SeqNo: d.seqNo, Source: d.source}
+	}
+	return shard.Document{
+		ID:      "stub-" + strconv.Itoa(id.Number) + "-" + strconv.Itoa(position),
+		Version: 1,
+		SeqNo:   int64(position),
+		Source:  []byte("{}"),
+	}
+}

@@ -1,0 +1,161 @@
+package stub
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/wlmserver/wlmserver/search"
+)
+
+const maxIndexNameBytes = 255
+
+// forbiddenInNames cannot be part of an index name: each of them means something
+// in a path, a pattern or a list.
+const forbiddenInNames = `\/*?"<>| ,#:`
+
+// checkIndexName returns an *search.InvalidIndexNameError unless an index can
+// have that name.
+func checkIndexName(name string) error {
+	if why := nameFault(name); why != "" {
+		return &search.InvalidIndexNameError{Index: name, Reason: why}
+	}
+	return nil
+}
+
+func nameFault(name string) string {
+	switch {
+	case name == "":
+		return "must not be empty"
+	case name == "." || name == "..":
+		return "must not be [.] or [..]"
+	case len(name) > maxIndexNameBytes:
+		return "must not be longer than 255 bytes"
+	case !utf8.ValidString(name):
+		return "must be valid UTF-8"
+	case strings.ContainsAny(name, forbiddenInNames):
+		return `must not contain any of [\ / * ? " < > | space , # :]`
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return "must not contain control characters"
+	case strings.ContainsRune("_-+", rune(name[0])):
+		return "must not start with [_], [-] or [+]"
+	case strings.ToLower(name) != name:
+		return "must be lower case"
+	}
+	return ""
+}
+
+// selection says which indices a request means.
+type selection struct {
+	names             []string // names and patterns; empty: all
+	ignoreUnavailable bool     // leave out names that do not exist
+	forbidNone        bool     // an error when a pattern, or all of them, finds nothing
+	literal           bool     // patterns find nothing
+}
+
+// check looks at what can be said of the names without knowing the indices.
+func (s selection) check() error {
+	for _, name := range s.names {
+		if name == "_all" || isPattern(name) {
+			continue
+		}
+		if err := checkIndexName(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isPattern reports whether a name of a request stands for whatever it finds: a
+// wildcard, or something to leave out.
+func isPattern(name string) bool {
+	return strings.Contains(name, "*") || strings.HasPrefix(name, "-")
+}
+
+// resolve returns the indices of a selection without duplicates: those named in
+// the order of the names, those found by a pattern in alphabetical order. A name
+// that starts with "-" takes away from what came before it.
+func (e *Engine) resolve(s selection) ([]*index, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if len(s.names) == 1 && !isPattern(s.names[0]) && s.names[0] != "_all" {
+		if ix := e.indices[s.names[0]]; ix != nil {
+			return []*index{ix}, nil
+		}
+	}
+	names := s.names
+	if len(names) == 0 {
+		names = []string{"*"}
+	}
+	var found []*index
+	for _, name := range names {
+		if leave, ok := strings.CutPrefix(name, "-"); ok {
+			found = slices.DeleteFunc(found, func(ix *index) bool { return matches(leave, ix.name) })
+			continue
+		}
+		if name == "_all" {
+			name = "*"
+		}
+		if !isPattern(name) {
+			ix := e.indices[name]
+			switch {
+			case ix != nil && !slices.Contains(found, ix):
+				found = append(found, ix)
+			case ix == nil && !s.ignoreUnavailable:
+				return nil, &search.IndexNotFoundError{Index: name}
+			}
+			continue
+		}
+		before := len(found)
+		if !s.literal {
+			for _, ix := range e.sortedLocked() {
+				if matches(name, ix.name) && !slices.Contains(found, ix) {
+					found = append(found, ix)
+				}
+			}
+		}
+		if s.forbidNone && len(found) == before {
+			return nil, &search.IndexNotFoundError{Index: name}
+		}
+	}
+	if s.forbidNone && len(found) == 0 {
+		return nil, &search.IndexNotFoundError{Index: strings.Join(names, ",")}
+	}
+	return found, nil
+}
+
+func (e *Engine) sortedLocked() []*index {
+	all := make([]*index, 0, len(e.indices))
+	for _, ix := range e.indices {
+		all = append(all, ix)
+	}
+	slices.SortFunc(all, func(a, b *index) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+// matches reports whether name fits pattern, in which "*" stands for any text.
+// It takes len(pattern)×len(name) steps at worst.
+func matches(pattern, name string) bool {
+	star, resume := -1, 0
+	p, n := 0, 0
+	for n < len(name) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, resume = p, n
+			p++
+		case p < len(pattern) && pattern[p] == name[n]:
+			p++
+			n++
+		case star >= 0:
+			resume++
+			p, n = star+1, resume
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}

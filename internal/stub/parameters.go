@@ -1,0 +1,164 @@
+package stub
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/wlmserver/wlmserver/internal/units"
+	"github.com/wlmserver/wlmserver/search"
+)
+
+// lastParameter returns the value of a parameter; of several the last one counts.
+func lastParameter(r *search.Request, name string) (string, bool) {
+	values := r.Query[name]
+	if len(values) == 0 {
+		return "", false
+	}
+	return values[len(values)-1], true
+}
+
+// parameters are those of a search that mean something here, in the order in
+// which they are read.
+var parameters = []string{
+	"ignore_unavailable", "allow_no_indices", "expand_wildcards", "size", "from", "timeout", "track_total_hits",
+	"rest_total_hits_as_int", "sort", "_source", "version", "seq_no_primary_term", "phase_took",
+	"allow_partial_search_results", "search_type", "max_concurrent_shard_requests", "batched_reduce_size",
+	"pre_filter_shard_size",
+}
+
+const countParameters = 3 // the first of them are those of a count, too
+
+// readParameters reads the query string of a request. Which names it may hold is
+// for somebody else to check.
+func (o *options) readParameters(r *search.Request) error {
+	names := parameters
+	if r.Kind == search.Count {
+		names = parameters[:countParameters]
+	}
+	for _, name := range names {
+		if value, ok := lastParameter(r, name); ok {
+			if err := o.readParameter(name, value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (o *options) readParameter(name, value string) (err error) {
+	switch name {
+	case "ignore_unavailable":
+		o.selection.ignoreUnavailable, err = readBool(name, value)
+	case "allow_no_indices":
+		var allow bool
+		allow, err = readBool(name, value)
+		o.selection.forbidNone = !allow
+	case "expand_wildcards":
+		err = o.readExpandWildcards(value)
+	case "sort":
+		o.sort, err = readSortParameter(value)
+	case "_source":
+		o.hideSource = value == "false" // anything else names fields, and all are shown
+	case "rest_total_hits_as_int":
+		o.totalAsInt, err = readBool(name, value)
+	case "phase_took":
+		o.phaseTook, err = readBool(name, value)
+	case "allow_partial_search_results":
+		var partial bool
+		partial, err = readBool(name, value)
+		o.partial = &partial
+	case "search_type":
+		err = o.readSearchType(value)
+	case "max_concurrent_shard_requests":
+		o.concurrent, err = wholeNumber(name, value, 1, math.MaxInt32)
+	case "batched_reduce_size":
+		_, err = wholeNumber(name, value, 2, math.MaxInt32)
+	case "pre_filter_shard_size":
+		_, err = wholeNumber(name, value, 1, math.MaxInt32)
+	default: // a key of the body, too
+		err = o.readPlain(name, value)
+	}
+	return err
+}
+
+func readBool(name, value string) (bool, error) {
+	switch value {
+	case "true", "":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, &search.InvalidError{Reason: fmt.Sprintf("the value [%s] of [%s] must be [true] or [false]", value, name)}
+}
+
+func readCount(name, value string) (int, error) {
+	n, err := strconv.Atoi(strings.TrimSpace(value))
+	switch {
+	case err != nil:
+		return 0, &search.InvalidError{Reason: fmt.Sprintf("the value [%s] of [%s] must be a whole number", value, name)}
+	case n < 0:
+		return 0, &search.InvalidError{Reason: fmt.Sprintf("[%s] must not be negative, it is [%d]", name, n)}
+	}
+	return min(n, math.MaxInt32), nil // so that sums stay numbers
+}
+
+func (o *options) readTimeout(value string) error {
+	d, err := units.ParseTime("timeout", value)
+	if err != nil {
+		return err
+	}
+	o.timeout = &d
+	return nil
+}
+
+func (o *options) readTrackTotal(value string) error {
+	o.trackTotalSaid = true
+	switch value {
+	case "true", "":
+		o.trackTotal = math.MaxInt
+		return nil
+	case "false":
+		o.trackTotal = -1
+		return nil
+	}
+	n, err := wholeNumber("track_total_hits", value, -1, math.MaxInt32)
+	if err != nil {
+		return err
+	}
+	o.trackTotal = n
+	if n == math.MaxInt32 {
+		o.trackTotal = math.MaxInt
+	}
+	return nil
+}
+
+func (o *options) readSearchType(value string) error {
+	switch strings.ToLower(value) {
+	case "query_then_fetch":
+	case "dfs_query_then_fetch":
+		o.dfs = true
+	default:
+		return &search.InvalidError{Reason: fmt.Sprintf("no search type [%s]; known are [query_then_fetch] and [dfs_query_then_fetch]", value)}
+	}
+	return nil
+}
+
+// readExpandWildcards reads which indices patterns find. All here are open, and
+// none is hidden.
+func (o *options) readExpandWildcards(value string) error {
+	o.selection.literal = true
+	for state := range strings.SplitSeq(value, ",") {
+		switch strings.TrimSpace(state) {
+		case "open", "all":
+			o.selection.literal = false
+		case "none":
+			o.selection.literal = true
+		case "closed", "hidden":
+		default:
+			return &search.InvalidError{Reason: fmt.Sprintf("the value [%s] of [expand_wildcards] must be of [open], [closed], [hidden], [none], [all]", state)}
+		}
+	}
+	return nil
+}

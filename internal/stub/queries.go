@@ -1,0 +1,96 @@
+package stub
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/wlmserver/wlmserver/internal/jsondoc"
+	"github.com/wlmserver/wlmserver/search"
+)
+
+// queryTypes are the queries of OpenSearch, with those of its plugins that come
+// with the usual distribution.
+var queryTypes = []string{
+	"agentic", "bool", "boosting", "combined_fields", "constant_score", "dis_max", "distance_feature", "exists",
+	"field_masking_span", "function_score", "fuzzy", "geo_bounding_box", "geo_distance", "geo_polygon",
+	"geo_shape", "has_child", "has_parent", "hybrid", "ids", "intervals", "knn", "match", "match_all",
+	"match_bool_prefix", "match_none", "match_phrase", "match_phrase_prefix", "more_like_this", "multi_match",
+	"nested", "neural", "neural_knn", "neural_sparse", "parent_id", "percolate", "prefix", "query_string", "range",
+	"rank_feature", "regexp", "script", "script_score", "simple_query_string", "span_containing", "span_first",
+	"span_gap", "span_multi", "span_near", "span_not", "span_or", "span_term", "span_within", "sltr", "template",
+	"term", "terms", "terms_set", "wildcard", "wrapper", "xy_shape",
+}
+
+// subqueries names the members of compound queries that are queries themselves,
+// or lists of them.
+var subqueries = map[string][]string{
+	"bool":           {"must", "filter", "should", "must_not"},
+	"boosting":       {"positive", "negative"},
+	"constant_score": {"filter"},
+	"dis_max":        {"queries"},
+	"function_score": {"query"},
+	"has_child":      {"query"},
+	"has_parent":     {"query"},
+	"hybrid":         {"queries"},
+	"nested":         {"query"},
+	"script_score":   {"query"},
+}
+
+// checkQuery makes sure that v is one query of a known type, and so are those
+// within it. Nothing else of it is looked at, for it matches everything anyway.
+func checkQuery(body []byte, v *jsondoc.Value) error {
+	if v.Kind != jsondoc.Object {
+		return parseFault(body, v, "a query must be an object, not "+article(v.Kind))
+	}
+	if len(v.Members) == 0 {
+		return &search.InvalidError{Reason: "a query must not be empty; send {\"match_all\":{}} to match everything"}
+	}
+	q := v.Members[0]
+	switch {
+	case !slices.Contains(queryTypes, q.Name):
+		line, column := jsondoc.Position(body, q.Value.Offset)
+		return parseFaultAt(body, q.Value.Offset, "unknown query ["+q.Name+"]"+didYouMean(q.Name, queryTypes), &search.ParseError{
+			Type:   "named_object_not_found_exception",
+			Reason: fmt.Sprintf("[%d:%d] unknown field [%s]", line, column, q.Name),
+		})
+	case len(v.Members) > 1:
+		return parseFaultAt(body, v.Members[1].Offset, fmt.Sprintf(
+			"a query has one type, and [%s] comes after [%s]; combine queries with [bool]", v.Members[1].Name, q.Name), nil)
+	case q.Value.Kind != jsondoc.Object:
+		return parseFault(body, q.Value, fmt.Sprintf("the query [%s] must be an object, not %s", q.Name, article(q.Value.Kind)))
+	case q.Name == "match_all" || q.Name == "match_none":
+		return checkMatchAll(body, q)
+	}
+	for _, name := range subqueries[q.Name] {
+		sub := q.Value.Member(name)
+		if sub == nil {
+			continue
+		}
+		list := []*jsondoc.Value{sub}
+		if sub.Kind == jsondoc.Array {
+			list = sub.Items
+		}
+		for _, item := range list {
+			if err := checkQuery(body, item); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkMatchAll looks at the two members that the simplest queries have.
+func checkMatchAll(body []byte, q jsondoc.Member) error {
+	for _, m := range q.Value.Members {
+		if m.Name == "boost" || m.Name == "_name" {
+			continue
+		}
+		line, column := jsondoc.Position(body, m.Value.Offset)
+		reason := fmt.Sprintf("[%s] has no parameter [%s]; known are [boost] and [_name]", q.Name, m.Name)
+		return parseFaultAt(body, m.Value.Offset, reason, &search.ParseError{
+			Type:   "x_content_parse_exception",
+			Reason: fmt.Sprintf("[%d:%d] %s", line, column, reason),
+		})
+	}
+	return nil
+}
