@@ -1,0 +1,124 @@
+package store
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
+)
+
+// schemaVersion is the newest form of the file that this package knows, and the one that it writes.
+const schemaVersion = 1
+
+// bucket and key names.
+const (
+	nodeBucket     = "node"
+	groupsBucket   = "groups"
+	settingsBucket = "settings"
+
+	versionKey = "schema_version"
+	nodeIDKey  = "node_id"
+)
+
+// initialize fills a new file.
+func initialize(tx *bolt.Tx) error {
+	for _, name := range []string{nodeBucket, groupsBucket, settingsBucket} {
+		if _, err := tx.CreateBucket([]byte(name)); err != nil {
+			return err
+		}
+	}
+	id := uuid.New()
+	node := tx.Bucket([]byte(nodeBucket))
+	return errors.Join(
+		node.Put([]byte(versionKey), []byte(strconv.Itoa(schemaVersion))),
+		node.Put([]byte(nodeIDKey), []byte(base64.RawURLEncoding.EncodeToString(id[:]))))
+}
+
+// NodeID is the id that this data folder's node got when the folder was made: a UUID in 22 characters
+// of URL-safe base64.
+func (db *DB) NodeID() (string, error) {
+	var id string
+	err := db.view(context.Background(), func(tx *bolt.Tx) error {
+		node, err := db.bucket(tx, nodeBucket)
+		if err != nil {
+			return err
+		}
+		id = string(node.Get([]byte(nodeIDKey)))
+		if b, err := base64.RawURLEncoding.Strict().DecodeString(id); err != nil || len(b) != len(uuid.UUID{}) {
+			return db.damaged(fmt.Errorf("the node id [%.100s] is none", id))
+		}
+		return nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("reading the node id: %w", err)
+	}
+	return id, nil
+}
+
+// bucket finds a bucket that every file of this schema has.
+func (db *DB) bucket(tx *bolt.Tx, name string) (*bolt.Bucket, error) {
+	b := tx.Bucket([]byte(name))
+	if b == nil {
+		return nil, db.damaged(fmt.Errorf("it has no bucket [%s], as if another program had written it", name))
+	}
+	return b, nil
+}
+
+// check reads the whole file. Whatever has been read on the way without a fault is sound enough for
+// the last step, which runs on a goroutine of bbolt's where a fault would end the process.
+func (db *DB) check() error {
+	ctx := context.Background()
+	if err := db.view(ctx, db.checkForm); err != nil {
+		return err
+	}
+	if _, err := db.NodeID(); err != nil {
+		return err
+	}
+	if _, err := db.Groups(ctx); err != nil {
+		return err
+	}
+	if _, err := db.Settings(ctx); err != nil {
+		return err
+	}
+	return db.view(ctx, db.checkPages)
+}
+
+// checkForm refuses a file that has lost its end and a version that is not ours.
+func (db *DB) checkForm(tx *bolt.Tx) error {
+	info, err := os.Stat(db.file)
+	if err != nil {
+		return err
+	}
+	if info.Size() < tx.Size() {
+		return db.damaged(fmt.Errorf("it has %d bytes of %d", info.Size(), tx.Size()))
+	}
+	node, err := db.bucket(tx, nodeBucket)
+	if err != nil {
+		return err
+	}
+	text := string(node.Get([]byte(versionKey)))
+	switch version, err := strconv.Atoi(text); {
+	case err != nil || version < 1:
+		return db.damaged(fmt.Errorf("its schema version [%.100s] is none", text))
+	case version > schemaVersion:
+		return &VersionError{File: db.file, Found: version, Known: schemaVersion}
+	}
+	return nil
+}
+
+// checkPages refuses pages that are lost, out of order or used twice.
+func (db *DB) checkPages(tx *bolt.Tx) error {
+	var all error
+	for problem := range tx.Check() {
+		all = errors.Join(all, problem)
+	}
+	if all != nil {
+		return db.damaged(all)
+	}
+	return nil
+}

@@ -1,0 +1,343 @@
+package store_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+	"go.uber.org/goleak"
+
+	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/settings"
+	"github.com/wlmserver/wlmserver/store"
+	"github.com/wlmserver/wlmserver/store/contract"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(crashDir); dir != "" {
+		changeForEver(dir)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func open(t *testing.T, dir string) *store.DB {
+	t.Helper()
+	db, err := store.Open(dir)
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return db
+}
+
+// reopening gives the folder's file again and again, closed in between.
+func reopening(t *testing.T) func() *store.DB {
+	t.Helper()
+	dir := t.TempDir()
+	var last *store.DB
+	return func() *store.DB {
+		if last != nil {
+			if err := last.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		last = open(t, dir)
+		return last
+	}
+}
+
+func TestGroupsContract(t *testing.T) {
+	next := reopening(t)
+	contract.Groups(t, func() groups.Repository { return next() })
+}
+
+func TestSettingsContract(t *testing.T) {
+	next := reopening(t)
+	contract.Settings(t, func() settings.Repository { return next() })
+}
+
+func TestNodeID(t *testing.T) {
+	next := reopening(t)
+	first, err := next().NodeID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := base64.RawURLEncoding.DecodeString(first); err != nil || len(first) != 22 || len(b) != 16 {
+		t.Errorf("id %q: %v", first, err)
+	}
+	for range 2 {
+		if again, err := next().NodeID(); err != nil || again != first {
+			t.Errorf("id after a restart: %q, %v; it was %q", again, err, first)
+		}
+	}
+	if other, err := open(t, t.TempDir()).NodeID(); err != nil || other == first {
+		t.Errorf("id of another folder: %q, %v", other, err)
+	}
+}
+
+func TestFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "not", "yet", "there")
+	open(t, dir)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 1 || entries[0].Name() != "wlmserver.db" {
+		t.Errorf("the folder holds %v", entries)
+	}
+	for name, want := range map[string]os.FileMode{"": 0o700, "wlmserver.db": 0o600} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != want {
+			t.Errorf("mode of %q: %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestFolderThatCannotBe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{file, filepath.Join(file, "below")} {
+		if _, err := store.Open(dir); err == nil || !strings.Contains(err.Error(), file) {
+			t.Errorf("Open(%s): error %v", dir, err)
+		}
+	}
+}
+
+func TestSecondServerOnTheFolder(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir)
+	_, err := store.Open(dir)
+	if e, ok := errors.AsType[*store.LockedError](err); !ok || e.Dir != dir || !strings.Contains(e.Error(), "path.data") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := db.NodeID(); err != nil {
+		t.Errorf("the first one is disturbed: %v", err)
+	}
+}
+
+// Of servers that meet in a folder that is not there yet, one gets it, and all agree on its id.
+func TestFirstStartOfManyAtOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	var (
+		all sync.WaitGroup
+		mu  sync.Mutex
+		ids = map[string]int{}
+	)
+	for range 8 {
+		all.Go(func() {
+			db, err := store.Open(dir)
+			if _, ok := errors.AsType[*store.LockedError](err); ok {
+				return
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			id, err := db.NodeID()
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			ids[id]++
+			mu.Unlock()
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if len(ids) != 1 {
+		t.Errorf("node ids and how many servers had them: %v", ids)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+// What a server leaves that died before its first file was complete is in nobody's way.
+func TestFileOfAnUnfinishedFirstStart(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"wlmserver.db.new-1", "wlmserver.db.new-2"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := open(t, dir).NodeID(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestClosed(t *testing.T) {
+	db, err := store.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+	ctx := t.Context()
+	_, errID := db.NodeID()
+	_, errGroups := db.Groups(ctx)
+	_, errSettings := db.Settings(ctx)
+	for _, err := range []error{errID, errGroups, errSettings, db.PutSettings(ctx, nil), db.DeleteGroup(ctx, "a")} {
+		if _, damaged := errors.AsType[*store.DamagedError](err); err == nil || damaged {
+			t.Errorf("error %v", err)
+		}
+	}
+}
+
+// edit changes the closed file of a folder with bbolt itself.
+func edit(t *testing.T, dir string, change func(*bolt.Tx) error) {
+	t.Helper()
+	db, err := bolt.Open(filepath.Join(dir, "wlmserver.db"), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Update(change); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// filled is a folder whose closed file holds something of everything.
+func filled(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	db, err := store.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 40 {
+		m := model{groups: map[string]*groups.Group{}}
+		m.change(n)
+		for _, g := range m.groups {
+			if err := db.PutGroup(t.Context(), g); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := db.PutSettings(t.Context(), map[string]string{"search.max_buckets": "5"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestNewerSchema(t *testing.T) {
+	dir := filled(t)
+	edit(t, dir, func(tx *bolt.Tx) error {
+		if _, err := tx.CreateBucket([]byte("of the future")); err != nil {
+			return err
+		}
+		return tx.Bucket([]byte("node")).Put([]byte("schema_version"), []byte("7"))
+	})
+	before, err := os.ReadFile(filepath.Join(dir, "wlmserver.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the lock is given back each time
+		_, err = store.Open(dir)
+		e, ok := errors.AsType[*store.VersionError](err)
+		if !ok || e.Found != 7 || e.Known != 1 || !strings.Contains(e.File, dir) {
+			t.Fatalf("error %v", err)
+		}
+		for _, part := range []string{e.File, "version 7", "up to 1", "path.data"} {
+			if !strings.Contains(e.Error(), part) {
+				t.Errorf("%q does not say %q", e, part)
+			}
+		}
+	}
+	after, err := os.ReadFile(filepath.Join(dir, "wlmserver.db"))
+	if err != nil || string(after) != string(before) {
+		t.Errorf("the refused file was changed (%v)", err)
+	}
+}
+
+func TestDamagedContent(t *testing.T) {
+	put := func(bucket, key, text string) func(*bolt.Tx) error {
+		return func(tx *bolt.Tx) error { return tx.Bucket([]byte(bucket)).Put([]byte(key), []byte(text)) }
+	}
+	for name, change := range map[string]func(*bolt.Tx) error{
+		"a record that is cut":       put("groups", "id", `{"_id":"id","name`),
+		"a record of another id":     put("groups", "id", `{"_id":"other","name":"n"}`),
+		"a field of a newer version": put("groups", "id", `{"_id":"id","name":"n","priority":1}`),
+		"a version that is none":     put("node", "schema_version", "one"),
+		"a version of nothing":       put("node", "schema_version", "0"),
+		"a node id that is none":     put("node", "node_id", "AAAA"),
+		"no groups":                  func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte("groups")) },
+		"no settings":                func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte("settings")) },
+		"no schema":                  func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte("node")) },
+		"no version":                 func(tx *bolt.Tx) error { return tx.Bucket([]byte("node")).Delete([]byte("schema_version")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filled(t)
+			edit(t, dir, change)
+			wantDamaged(t, dir)
+			wantDamaged(t, dir) // the lock was given back
+		})
+	}
+}
+
+func wantDamaged(t *testing.T, dir string) {
+	t.Helper()
+	file := filepath.Join(dir, "wlmserver.db")
+	db, err := store.Open(dir)
+	if err == nil {
+		_ = db.Close()
+		t.Fatal("the damage is not noticed")
+	}
+	if e, ok := errors.AsType[*store.DamagedError](err); !ok || e.File != file || !strings.Contains(err.Error(), file) {
+		t.Fatalf("error %T %v", err, err)
+	}
+}
+
+func TestDamagedFile(t *testing.T) {
+	page := os.Getpagesize()
+	for name, damage := range map[string]func([]byte) []byte{
+		"emptied":           func([]byte) []byte { return nil },
+		"text":              func([]byte) []byte { return []byte("not a database\n") },
+		"much text":         func(b []byte) []byte { return []byte(strings.Repeat("not a database\n", len(b)/15)) },
+		"zeroes":            func(b []byte) []byte { return make([]byte, len(b)) },
+		"cut to one page":   func(b []byte) []byte { return b[:page] },
+		"cut to two pages":  func(b []byte) []byte { return b[:2*page] },
+		"cut to five pages": func(b []byte) []byte { return b[:5*page] },
+		"no heads":          func(b []byte) []byte { return append(make([]byte, 2*page), b[2*page:]...) },
+		"only heads": func(b []byte) []byte {
+			return append(b[:2*page:2*page], make([]byte, len(b)-2*page)...)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filled(t)
+			file := filepath.Join(dir, "wlmserver.db")
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, damage(b), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			wantDamaged(t, dir)
+		})
+	}
+}
