@@ -79,7 +79,7 @@ func (m *memory) dump() []string {
 	return slices.Sorted(maps.Values(m.records))
 }
 
-func open(t testing.TB, options ...groups.Option) (*groups.Registry, *memory) {
+func open(t *testing.T, options ...groups.Option) (*groups.Registry, *memory) {
 	t.Helper()
 	m := &memory{}
 	r, err := groups.Open(t.Context(), m, options...)
@@ -90,7 +90,7 @@ func open(t testing.TB, options ...groups.Option) (*groups.Registry, *memory) {
 }
 
 // create reads a body and creates the group that it describes.
-func create(t testing.TB, r *groups.Registry, body string) (*groups.Group, error) {
+func create(t *testing.T, r *groups.Registry, body string) (*groups.Group, error) {
 	t.Helper()
 	p, err := groups.ParsePatch([]byte(body))
 	if err != nil {
@@ -99,7 +99,7 @@ func create(t testing.TB, r *groups.Registry, body string) (*groups.Group, error
 	return r.Create(t.Context(), p)
 }
 
-func mustCreate(t testing.TB, r *groups.Registry, body string) *groups.Group {
+func mustCreate(t *testing.T, r *groups.Registry, body string) *groups.Group {
 	t.Helper()
 	g, err := create(t, r, body)
 	if err != nil {
@@ -109,7 +109,7 @@ func mustCreate(t testing.TB, r *groups.Registry, body string) *groups.Group {
 }
 
 // update reads a body and changes the group of that name by it.
-func update(t testing.TB, r *groups.Registry, name, body string) (*groups.Group, error) {
+func update(t *testing.T, r *groups.Registry, name, body string) (*groups.Group, error) {
 	t.Helper()
 	p, err := groups.ParsePatch([]byte(body))
 	if err != nil {
@@ -119,7 +119,7 @@ func update(t testing.TB, r *groups.Registry, name, body string) (*groups.Group,
 }
 
 // show prints what can be changed of a group.
-func show(t testing.TB, g *groups.Group) string {
+func show(t *testing.T, g *groups.Group) string {
 	t.Helper()
 	record, err := groups.Encode(g)
 	if err != nil {
@@ -140,7 +140,7 @@ func show(t testing.TB, g *groups.Group) string {
 }
 
 // normal prints JSON as show does.
-func normal(t testing.TB, s string) string {
+func normal(t *testing.T, s string) string {
 	t.Helper()
 	var v any
 	if err := json.Unmarshal([]byte(s), &v); err != nil {

@@ -64,16 +64,16 @@ func (r *patchReader) part(m jsondoc.Member) error {
 		}
 		return nil
 	}
-	const known = "a workload group has name, resiliency_mode, resource_limits, settings, throttling and queue"
+	const known = "it has name, resiliency_mode, resource_limits, settings, throttling and queue"
 	switch m.Value.Kind {
 	case jsondoc.Null:
 		return nil // says nothing, whatever it says it of
 	case jsondoc.Object:
-		return invalidf("[%s] is not a valid object in WorkloadGroup; %s", abridge(m.Name), known)
+		return invalidf("[%s] is not a valid object of a workload group; %s", abridge(m.Name), known)
 	case jsondoc.Array:
-		return invalidf("[%s] is not a valid array in WorkloadGroup; %s", abridge(m.Name), known)
+		return invalidf("[%s] is not a valid array of a workload group; %s", abridge(m.Name), known)
 	default:
-		return invalidf("[%s], with the value [%s], is not a valid field in WorkloadGroup; %s", abridge(m.Name), abridge(m.Value.Text), known)
+		return invalidf("[%s], with the value [%s], is not a valid field of a workload group; %s", abridge(m.Name), abridge(m.Value.Text), known)
 	}
 }
 
@@ -95,7 +95,7 @@ func readName(v *jsondoc.Value) (string, error) {
 	if !v.Scalar() {
 		return "", wrongKind("name", v, "give a string of 1 to "+strconv.Itoa(MaxNameLength)+" characters")
 	}
-	return v.Text, checkName(v.Text)
+	return v.Text, ValidateName(v.Text)
 }
 
 func readMode(v *jsondoc.Value) (Mode, error) {
@@ -103,10 +103,7 @@ func readMode(v *jsondoc.Value) (Mode, error) {
 		return "", wrongKind("resiliency_mode", v, "give "+allModes)
 	}
 	mode := Mode(strings.ToLower(v.Text))
-	if err := checkMode(mode); err != nil {
-		return "", invalidf("the value [%s] of [resiliency_mode] is unknown; give %s", abridge(v.Text), allModes)
-	}
-	return mode, nil
+	return mode, checkMode(mode, v.Text)
 }
 
 func readLimits(v *jsondoc.Value) (ResourceLimits, error) {

@@ -24,9 +24,14 @@ func (r *patchReader) settings(v *jsondoc.Value) (map[string]Field[string], erro
 }
 
 // flatten adds the members of an object to settings, each under prefix and its name.
+// A key that is too long to be known is refused before its members are looked at, or
+// deep nesting of long names would cost the product of both.
 func flatten(settings map[string]Field[string], prefix string, v *jsondoc.Value) error {
 	for _, m := range v.Members {
 		key := prefix + m.Name
+		if len(key) > longestKey {
+			return unknownSetting(key, describe(m.Value))
+		}
 		if m.Value.Kind == jsondoc.Object {
 			if err := flatten(settings, key+".", m.Value); err != nil {
 				return err

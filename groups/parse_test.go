@@ -133,6 +133,7 @@ func TestCreateRefuses(t *testing.T) {
 		{base + `,"settings":{"max_concurrent_shard_requests":"7"}}`, []string{"Unknown WLM setting"}},
 		{base + `,"settings":{"nosuch":null}}`, []string{"Unknown WLM setting", "[nosuch]"}},
 		{base + `,"settings":{"nosuch":[]}}`, []string{"Unknown WLM setting", "[nosuch]", "[…]"}},
+		{base + `,"settings":{"search":{"a key that is longer than any of the known ones":{}}}}`, []string{"Unknown WLM setting", "[search.a key"}},
 		{base + `,"settings":{"search":5}}`, []string{"Unknown WLM setting", "[search]", "[5]"}},
 		{base + `,"settings":{"search.default_search_timeout":"soon"}}`, []string{"[settings.search.default_search_timeout]", "[soon]", "unit"}},
 		{base + `,"settings":{"search.default_search_timeout":5}}`, []string{"[settings.search.default_search_timeout]", "[5]", "unit"}},

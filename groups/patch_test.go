@@ -228,7 +228,7 @@ func checkLimits(t *rapid.T, p groups.Patch, g, merged *groups.Group) {
 func checkSettings(t *rapid.T, p groups.Patch, g, merged *groups.Group) {
 	over, given := p.Settings.Value()
 	want := map[string]string{}
-	if !p.Settings.Null() && !(given && len(over) == 0) {
+	if cleared := p.Settings.Null() || given && len(over) == 0; !cleared {
 		maps.Copy(want, g.Settings)
 	}
 	for key, field := range over {

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -49,8 +50,8 @@ const DefaultMaxCount = 100
 
 // WithMaxCount says how many groups there may be. The function is called at each
 // creation; it must not call the registry.
-func WithMaxCount(max func() int) Option {
-	return func(r *Registry) { r.maxCount = max }
+func WithMaxCount(most func() int) Option {
+	return func(r *Registry) { r.maxCount = most }
 }
 
 // Open reads the groups from the repository. It fails when that fails, or holds
@@ -139,7 +140,7 @@ func (r *Registry) Create(ctx context.Context, p Patch) (*Group, error) {
 // Update changes the group of that name. The error is an *InvalidError, a
 // *NotFoundError, the cause of ctx's end, or the repository's.
 func (r *Registry) Update(ctx context.Context, name string, p Patch) (*Group, error) {
-	if err := checkName(name); err != nil {
+	if err := ValidateName(name); err != nil {
 		return nil, err
 	}
 	var g *Group
@@ -185,7 +186,7 @@ func (r *Registry) Delete(ctx context.Context, name string) error {
 }
 
 // change makes one change at a time. Commit decides it on the groups as they are now,
-// stores it and returns the groups as they are to be, in a slice of their own.
+// stores it and returns the groups as they are to be.
 func (r *Registry) change(ctx context.Context, commit func(now *Snapshot) ([]*Group, error)) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -202,10 +203,7 @@ func (r *Registry) change(ctx context.Context, commit func(now *Snapshot) ([]*Gr
 	if err != nil {
 		return err
 	}
-	next, err := newSnapshot(now.revision+1, all)
-	if err != nil {
-		return err // not reached: commit has seen to it
-	}
+	next := NewSnapshot(now.revision+1, all...)
 	r.snapshot.Store(next)
 	for _, f := range r.heard() {
 		f(now, next)
@@ -213,10 +211,11 @@ func (r *Registry) change(ctx context.Context, commit func(now *Snapshot) ([]*Gr
 	return nil
 }
 
+// heard returns who is to be told of a change.
 func (r *Registry) heard() []func(old, new *Snapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.listeners[:len(r.listeners):len(r.listeners)]
+	return slices.Clip(r.listeners)
 }
 
 // newID returns a random UUID in 22 characters.

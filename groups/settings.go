@@ -17,6 +17,8 @@ const (
 	maxBucketsKey        = "search.max_buckets"
 	overrideKey          = "override_request_values"
 
+	longestKey = len(shardRequestsKey)
+
 	allSettingKeys = overrideKey + ", " + batchedReduceSizeKey + ", " + cancelAfterKey + ", " +
 		searchTimeoutKey + ", " + maxBucketsKey + ", " + shardRequestsKey
 )

@@ -19,10 +19,10 @@ const (
 // Validate checks everything that can be said of a group without regard to others: each
 // field, and the rules that bind several of them. The error is an *InvalidError.
 func (g *Group) Validate() error {
-	if err := checkName(g.Name); err != nil {
+	if err := ValidateName(g.Name); err != nil {
 		return err
 	}
-	if err := checkMode(g.Mode); err != nil {
+	if err := checkMode(g.Mode, string(g.Mode)); err != nil {
 		return err
 	}
 	if err := g.Limits.check(); err != nil {
@@ -41,21 +41,20 @@ func (g *Group) Validate() error {
 
 // ValidateName checks the name of a group, also of one that is asked for. The error is
 // an *InvalidError.
-func ValidateName(name string) error { return checkName(name) }
-
-func checkName(name string) error {
+func ValidateName(name string) error {
 	if n := utf8.RuneCountInString(name); n < 1 || n > MaxNameLength {
 		return invalidf("the value [%s] of [name] has %d characters; give 1 to %d", abridge(name), n, MaxNameLength)
 	}
 	return nil
 }
 
-func checkMode(mode Mode) error {
+// checkMode checks a mode; text is how it was written.
+func checkMode(mode Mode, text string) error {
 	switch mode {
 	case Enforced, Soft, Monitor:
 		return nil
 	}
-	return invalidf("the value [%s] of [resiliency_mode] is unknown; give %s", abridge(string(mode)), allModes)
+	return invalidf("the value [%s] of [resiliency_mode] is unknown; give %s", abridge(text), allModes)
 }
 
 func checkAttribute(key string, attribute Attribute) error {
