@@ -181,12 +181,19 @@ func (c *call) param(name string) string {
 // Unwrap is for http.ResponseController.
 func (c *call) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// untilGone returns a context that ends with the cause [tasks.DisconnectCause] when the client goes away. done must be
-// called when the answer is known.
+// untilGone returns a context that ends when the client goes away, with the cause [tasks.DisconnectCause], or when the
+// server's own context ends with another *[tasks.Cause]. done must be called when the answer is known.
 func (c *call) untilGone() (ctx context.Context, done func()) {
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(c.r.Context()))
-	stop := context.AfterFunc(c.r.Context(), func() { cancel(tasks.DisconnectCause()) })
-	leave := c.s.watch.enter(c.r.Context(), cancel)
+	base := c.r.Context()
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(base))
+	stop := context.AfterFunc(base, func() {
+		why, ok := errors.AsType[*tasks.Cause](context.Cause(base))
+		if !ok {
+			why = tasks.DisconnectCause()
+		}
+		cancel(why)
+	})
+	leave := c.s.watch.enter(base, cancel)
 	return ctx, func() {
 		leave()
 		stop()

@@ -1,13 +1,13 @@
 package rest
 
 import (
-	"cmp"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/wlmserver/wlmserver/internal/nearest"
 	"github.com/wlmserver/wlmserver/internal/units"
 )
 
@@ -83,86 +83,30 @@ func (c *call) checkTimeouts() error {
 	return nil
 }
 
-// checkParams refuses query parameters that the path does not know, each with the known ones that look like it.
+// checkParams refuses query parameters that the path does not know, those first for which it knows a similar one.
 func (c *call) checkParams(known []string) error {
-	var unknown []stranger
-	for name := range c.query {
-		if !slices.Contains(known, name) {
-			unknown = append(unknown, meet(name, known))
-		}
-	}
-	if len(unknown) == 0 {
-		return nil
-	}
-	slices.SortFunc(unknown, func(a, b stranger) int {
-		return cmp.Or(cmp.Compare(b.likeness, a.likeness), strings.Compare(a.name, b.name))
-	})
-	noun := "an unknown parameter"
-	if len(unknown) > 1 {
-		noun = "unknown parameters"
-	}
-	texts := make([]string, len(unknown))
-	for i, x := range unknown {
-		texts[i] = x.String()
-	}
-	return illegalArgument("request [%s] has %s: %s", c.r.URL.Path, noun, strings.Join(texts, ", "))
-}
-
-// stranger is an unknown name beside the known ones of which more than half is like it, the most alike first.
-type stranger struct {
-	name     string
-	near     []string
-	likeness float64 // of the nearest: 0 to 1
-}
-
-func (s stranger) String() string {
-	switch len(s.near) {
-	case 0:
-		return "[" + s.name + "]"
-	case 1:
-		return "[" + s.name + "] -> did you mean [" + s.near[0] + "]?"
-	default:
-		return "[" + s.name + "] -> did you mean any of [" + strings.Join(s.near, ", ") + "]?"
-	}
-}
-
-func meet(name string, known []string) stranger {
-	s := stranger{name: name}
-	const longestSlip = 64
-	if len(name) > longestSlip { // nobody's slip of the pen, and dear to compare
-		return s
-	}
-	likeness := make(map[string]float64)
-	for _, k := range known {
-		if l := 1 - float64(distance(name, k))/float64(max(len(name), len(k), 1)); l > 0.5 {
-			likeness[k] = l
-			s.near = append(s.near, k)
-			s.likeness = max(s.likeness, l)
-		}
-	}
-	slices.SortFunc(s.near, func(a, b string) int {
-		return cmp.Or(cmp.Compare(likeness[b], likeness[a]), strings.Compare(a, b))
-	})
-	return s
-}
-
-// distance is how many bytes must be put in, taken out or replaced to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		corner := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := corner
-			if a[i] != b[j] {
-				change++
+	strangers := slices.Sorted(func(yield func(string) bool) {
+		for name := range c.query {
+			if !slices.Contains(known, name) && !yield(name) {
+				return
 			}
-			corner = row[j+1]
-			row[j+1] = min(change, row[j]+1, corner+1)
+		}
+	})
+	var meant, unknown []string
+	for _, name := range strangers {
+		if near := nearest.Name(name, known...); near != "" {
+			meant = append(meant, "["+name+"] -> did you mean ["+near+"]?")
+		} else {
+			unknown = append(unknown, "["+name+"]")
 		}
 	}
-	return row[len(b)]
+	all := append(meant, unknown...)
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return illegalArgument("request [%s] has an unknown parameter: %s", c.r.URL.Path, all[0])
+	default:
+		return illegalArgument("request [%s] has unknown parameters: %s", c.r.URL.Path, strings.Join(all, ", "))
+	}
 }

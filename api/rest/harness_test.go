@@ -1,0 +1,326 @@
+package rest_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"github.com/wlmserver/wlmserver/api/rest"
+	"github.com/wlmserver/wlmserver/auth"
+	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/internal/stub"
+	"github.com/wlmserver/wlmserver/search"
+	"github.com/wlmserver/wlmserver/settings"
+	"github.com/wlmserver/wlmserver/stats"
+	"github.com/wlmserver/wlmserver/tasks"
+	"github.com/wlmserver/wlmserver/wlm"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	nodeID   = "sfctup0nQEajWfPJx1wEkg"
+	nodeName = "golden-1"
+)
+
+// server is a whole server on a free port, without a disk.
+type server struct {
+	*testing.T
+	url       string
+	address   string
+	admission *wlm.Admission
+	tasks     *tasks.Manager
+	client    *http.Client
+	rest      *rest.Server
+}
+
+// options change what newServer makes.
+type options struct {
+	limits   rest.Limits
+	auth     auth.Config
+	executor search.Executor // instead of the stub
+	log      io.Writer
+	tls      bool
+}
+
+func newServer(t *testing.T, change ...func(*options)) *server {
+	t.Helper()
+	o := options{log: io.Discard}
+	for _, f := range change {
+		f(&o)
+	}
+	ctx := t.Context()
+	who, err := auth.New(o.auth)
+	must(t, err)
+	cluster, err := settings.Open(ctx, &memorySettings{}, nil)
+	must(t, err)
+	registry, err := groups.Open(ctx, &memoryGroups{}, groups.WithMaxCount(func() int { return cluster.Snapshot().Int(settings.MaxGroups) }))
+	must(t, err)
+
+	admission := wlm.New(wlm.WithMode(wlm.ModeEnabled), wlm.WithoutSweep(), wlm.WithVerification(func(violation string) { t.Error(violation) }))
+	admission.GroupsChanged(registry.Snapshot())
+	registry.OnChange(func(_, now *groups.Snapshot) { admission.GroupsChanged(now) })
+	cluster.OnChange(func(_, now *settings.Snapshot) { admission.SetMode(wlm.Mode(now.String(settings.WLMMode))) })
+	manager := tasks.NewManager(nodeID, tasks.WithNames(nodeName), tasks.WithOnEnd(func(x *tasks.Task) {
+		if g := x.Group(); g != "" {
+			admission.Completed(g)
+		}
+	}))
+	engine := stub.New(stub.Config{Node: nodeID, NodeName: nodeName, Tasks: manager, PoolSize: 8, QueueSize: 100})
+	executor := o.executor
+	if executor == nil {
+		executor = engine
+	}
+	service := search.New(search.Config{
+		Tasks: manager, Admission: admission, Groups: registry.Snapshot, Settings: cluster.Snapshot, Executor: executor,
+		IsAdmin: func(p wlm.Principal) bool { return who.IsAdmin(auth.User{Name: p.User, Roles: p.Roles}) },
+	})
+
+	hs := httptest.NewUnstartedServer(nil)
+	address := hs.Listener.Addr().String()
+	host, _, _ := net.SplitHostPort(address)
+	api := rest.New(rest.Config{
+		Search: service, Groups: registry, Settings: cluster, Tasks: manager, Auth: who, Admission: admission, Stub: engine,
+		Stats: stats.New(stats.Source{Admission: admission, Tasks: manager, Groups: registry.Snapshot, HeapSize: 1 << 30}),
+		Node: rest.NodeInfo{
+			ID: nodeID, Name: nodeName, ClusterName: "golden", ClusterUUID: "dOq3Y9TERt6B5EpmxRQfww",
+			TransportAddress: address, Host: host, IP: host, HTTPAddress: address,
+			Roles:      []string{"cluster_manager", "data"},
+			Attributes: map[string]string{"zone": "a"},
+			Settings:   []settings.KV{{Key: "http.type", Value: "go"}, {Key: "http.type.default", Value: "go"}, {Key: "node.name", Value: nodeName}},
+			Started:    time.Now(), HeapSize: 1 << 30, Processors: 2, SearchThreads: 8, SearchQueue: 100,
+		},
+		Limits: o.limits,
+		Log:    zerolog.New(o.log),
+	})
+	api.Configure(hs.Config)
+	if o.tls {
+		hs.StartTLS()
+	} else {
+		hs.Start()
+	}
+	t.Cleanup(func() {
+		admission.Stop()
+		for _, x := range manager.List(tasks.Filter{Cancellable: true}) {
+			x.Cancel(tasks.ShutdownCause())
+		}
+		hs.Close()
+		api.Close()
+		service.Close()
+		engine.Close()
+		admission.Close()
+		if n := manager.Len(); n != 0 {
+			t.Errorf("%d tasks were left behind", n)
+		}
+	})
+	return &server{T: t, url: hs.URL, address: address, admission: admission, tasks: manager, client: hs.Client(), rest: api}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// response is an answer read to its end.
+type response struct {
+	*testing.T
+	status int
+	header http.Header
+	body   string
+}
+
+// do sends a request. headers are pairs of name and value; a body without a Content-Type goes as JSON.
+func (s *server) do(method, path, body string, headers ...string) response {
+	s.Helper()
+	r, err := s.try(s.Context(), method, path, body, headers...)
+	must(s.T, err)
+	return r
+}
+
+func (s *server) try(ctx context.Context, method, path, body string, headers ...string) (response, error) {
+	var rd io.Reader
+	if body != "" {
+		rd = strings.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, s.url+path, rd)
+	if err != nil {
+		return response{}, err
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		if headers[i+1] == "-" {
+			req.Header.Del(headers[i])
+		} else {
+			req.Header.Set(headers[i], headers[i+1])
+		}
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return response{}, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	return response{s.T, resp.StatusCode, resp.Header, string(b)}, err
+}
+
+// background sends a request whose answer is read later.
+func (s *server) background(method, path, body string, headers ...string) <-chan response {
+	c := make(chan response, 1)
+	go func() {
+		r, err := s.try(s.Context(), method, path, body, headers...)
+		if err != nil {
+			s.Error(err)
+		}
+		c <- r
+	}()
+	return c
+}
+
+func (r response) want(status int) response {
+	r.Helper()
+	if r.status != status {
+		r.Fatalf("status %d, want %d: %s", r.status, status, r.body)
+	}
+	return r
+}
+
+// json is the body, decoded.
+func (r response) json() map[string]any {
+	r.Helper()
+	var v map[string]any
+	if err := json.Unmarshal([]byte(r.body), &v); err != nil {
+		r.Fatalf("%v in %q", err, r.body)
+	}
+	return v
+}
+
+// at follows keys, and indices of lists, into the body; nil where they lead nowhere.
+func (r response) at(path ...any) any {
+	r.Helper()
+	return at(r.json(), path...)
+}
+
+func at(v any, path ...any) any {
+	for _, p := range path {
+		switch k := p.(type) {
+		case string:
+			m, _ := v.(map[string]any)
+			v = m[k]
+		case int:
+			l, _ := v.([]any)
+			if k >= len(l) {
+				return nil
+			}
+			v = l[k]
+		}
+	}
+	return v
+}
+
+// wantError checks an error in the form that has a root cause.
+func (r response) wantError(status int, typ string) response {
+	r.Helper()
+	r.want(status)
+	if got := r.at("error", "type"); got != typ {
+		r.Fatalf("error type %v, want %s: %s", got, typ, r.body)
+	}
+	if got := r.at("status"); got != float64(status) {
+		r.Errorf("status in the body is %v, want %d", got, status)
+	}
+	if reason, _ := r.at("error", "reason").(string); reason == "" {
+		r.Errorf("there is no reason: %s", r.body)
+	}
+	return r
+}
+
+// group creates a workload group and returns its id.
+func (s *server) group(name, rest string) string {
+	s.Helper()
+	r := s.do("PUT", "/_wlm/workload_group", `{"name":"`+name+`","resiliency_mode":"enforced","resource_limits":{"cpu":0.01}`+rest+`}`).want(200)
+	return r.at("_id").(string)
+}
+
+// eventually waits until a condition holds.
+func (s *server) eventually(what string, holds func() bool) {
+	s.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !holds() {
+		if time.Now().After(deadline) {
+			s.Fatalf("never came true: %s", what)
+		}
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+// running counts the tasks of an action.
+func (s *server) running(action string) int {
+	return len(s.tasks.List(tasks.Filter{Actions: []string{action}}))
+}
+
+// dial opens a connection to the server for bytes written by hand.
+func (s *server) dial() (net.Conn, *bufio.Reader) {
+	s.Helper()
+	c, err := net.Dial("tcp", s.address)
+	must(s.T, err)
+	s.Cleanup(func() { c.Close() })
+	must(s.T, c.SetDeadline(time.Now().Add(20*time.Second)))
+	return c, bufio.NewReader(c)
+}
+
+// memoryGroups and memorySettings keep what a store would.
+type memoryGroups struct {
+	mu  sync.Mutex
+	all map[string]*groups.Group
+}
+
+func (m *memoryGroups) Groups(context.Context) ([]*groups.Group, error) { return nil, nil }
+
+func (m *memoryGroups) PutGroup(_ context.Context, g *groups.Group) error { return nil }
+
+func (m *memoryGroups) DeleteGroup(context.Context, string) error { return nil }
+
+type memorySettings struct{ all map[string]string }
+
+func (m *memorySettings) Settings(context.Context) (map[string]string, error) {
+	return maps.Clone(m.all), nil
+}
+
+func (m *memorySettings) PutSettings(_ context.Context, all map[string]string) error {
+	m.all = maps.Clone(all)
+	return nil
+}
+
+// lockedBuffer collects log lines.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
