@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"slices"
+
+	"github.com/wlmserver/wlmserver/tasks"
 )
 
 // WriteMetrics writes all numbers in Prometheus' text format, then the extra
@@ -87,6 +89,9 @@ func (r *Reader) nodeMetrics() []Metric {
 	t := r.source.Admission.Totals()
 	evictions := Metric{Name: "wlmserver_evictions_total", Kind: Counter,
 		Help: "Searches that left a queue without being admitted, by what ended their wait."}
+	for k := tasks.ByUser; k <= tasks.ByShutdown; k++ { // from the start, so that a first one shows as a rise
+		t.EvictedBy[k.String()] += 0
+	}
 	for _, cause := range slices.Sorted(maps.Keys(t.EvictedBy)) {
 		evictions.Samples = append(evictions.Samples,
 			Sample{Labels: []Label{{"cause", cause}}, Value: float64(t.EvictedBy[cause])})
