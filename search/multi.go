@@ -121,13 +121,12 @@ func (s *Service) runItems(parent *tasks.Task, most int, items []*query, results
 		}
 		select {
 		case places <- struct{}{}:
-		case <-ctx.Done(): // nothing starts any more: each item is told why
+		case <-ctx.Done():
 		}
 		if err := q.start(ctx, parent); err != nil {
+			// The parent is cancelled: places matter no more, for none that
+			// follows will start either. Each is told why.
 			results[i].Err = err
-			if ctx.Err() == nil {
-				<-places
-			}
 			continue
 		}
 		family := families[q.admission.Group]

@@ -280,6 +280,29 @@ func TestItemOutOfTheQueueIsASibling(t *testing.T) {
 	})
 }
 
+// A sibling that counts against no limit, because it began before there was
+// one, is none to wait for.
+func TestSiblingWithoutAPermit(t *testing.T) {
+	bubble(t, func(f *fixture) {
+		id := f.group("limited", "")
+		m := multi(id, 3, 10*time.Second)
+		m.Items[1] = work("", 2*time.Second)
+		m.MaxConcurrent = 2
+		o := f.startMulti(f.Context(), m)
+		after(time.Second)
+		f.update("limited", `{"throttling":{"attribute":"group","node_limit":1},"queue":{"size_per_bucket":1}}`)
+		holder := f.start(f.Context(), work(id, 5*time.Second))
+		after(time.Second)
+		if st := f.status(f.lastTask()); st.State != wlm.StateWaiting || st.Position != 1 {
+			f.Errorf("status of the third: %+v, want waiting", st)
+		}
+		after(time.Minute)
+		if got := verdicts(o.results); got != "ok ok ok" || o.took != 16*time.Second || holder.took != 5*time.Second {
+			f.Errorf("got %s after %v, holder %+v", got, o.took, holder)
+		}
+	})
+}
+
 func (f *fixture) lastTask() *tasks.Task {
 	all := f.tasks.List(tasks.Filter{})
 	return all[len(all)-1]
