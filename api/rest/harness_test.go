@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -98,8 +97,8 @@ func newServer(t *testing.T, change ...func(*options)) *server {
 		Node: rest.NodeInfo{
 			ID: nodeID, Name: nodeName, ClusterName: "golden", ClusterUUID: "dOq3Y9TERt6B5EpmxRQfww",
 			TransportAddress: address, Host: host, IP: host, HTTPAddress: address,
-			Roles:      []string{"cluster_manager", "data"},
-			Attributes: map[string]string{"zone": "a"},
+			Roles:      []string{"cluster_manager", "data", "ingest", "remote_cluster_client"},
+			Attributes: map[string]string{"shard_indexing_pressure_enabled": "true"},
 			Settings:   []settings.KV{{Key: "http.type", Value: "go"}, {Key: "http.type.default", Value: "go"}, {Key: "node.name", Value: nodeName}},
 			Started:    time.Now(), HeapSize: 1 << 30, Processors: 2, SearchThreads: 8, SearchQueue: 100,
 		},
@@ -284,28 +283,22 @@ func (s *server) dial() (net.Conn, *bufio.Reader) {
 	return c, bufio.NewReader(c)
 }
 
-// memoryGroups and memorySettings keep what a store would.
-type memoryGroups struct {
-	mu  sync.Mutex
-	all map[string]*groups.Group
+// memoryGroups and memorySettings stand for a store that nobody opens again.
+type memoryGroups struct{}
+
+func (*memoryGroups) Groups(context.Context) ([]*groups.Group, error) { return nil, nil }
+
+func (*memoryGroups) PutGroup(context.Context, *groups.Group) error { return nil }
+
+func (*memoryGroups) DeleteGroup(context.Context, string) error { return nil }
+
+type memorySettings struct{}
+
+func (*memorySettings) Settings(context.Context) (map[string]string, error) {
+	return map[string]string{}, nil
 }
 
-func (m *memoryGroups) Groups(context.Context) ([]*groups.Group, error) { return nil, nil }
-
-func (m *memoryGroups) PutGroup(_ context.Context, g *groups.Group) error { return nil }
-
-func (m *memoryGroups) DeleteGroup(context.Context, string) error { return nil }
-
-type memorySettings struct{ all map[string]string }
-
-func (m *memorySettings) Settings(context.Context) (map[string]string, error) {
-	return maps.Clone(m.all), nil
-}
-
-func (m *memorySettings) PutSettings(_ context.Context, all map[string]string) error {
-	m.all = maps.Clone(all)
-	return nil
-}
+func (*memorySettings) PutSettings(context.Context, map[string]string) error { return nil }
 
 // lockedBuffer collects log lines.
 type lockedBuffer struct {

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"cmp"
 	"net"
 	"os"
 	"path"
@@ -145,7 +144,7 @@ func (s *Server) nodeInfo(metrics []string, flat, human bool) nodeInfoDTO {
 	n := s.cfg.Node
 	d := nodeInfoDTO{
 		Name: n.Name, TransportAddress: n.TransportAddress, Host: n.Host, IP: n.IP,
-		Version: Version, BuildType: buildType, BuildHash: cmp.Or(n.Build.Hash, unknownBuild),
+		Version: Version, BuildType: buildType, BuildHash: n.Build.hash(),
 		Roles: n.roles(), Attributes: n.attributes(),
 	}
 	wanted := func(m string) bool {

@@ -31,7 +31,6 @@ type versionDTO struct {
 	BuildHash     string `json:"build_hash"`
 	BuildDate     string `json:"build_date"`
 	BuildSnapshot bool   `json:"build_snapshot"`
-	BuildVersion  string `json:"build_version"`
 	Lucene        string `json:"lucene_version"`
 	MinWire       string `json:"minimum_wire_compatibility_version"`
 	MinIndex      string `json:"minimum_index_compatibility_version"`
@@ -48,9 +47,8 @@ func (s *Server) root(*call) (action, error) {
 				Distribution: Distribution,
 				Number:       Version,
 				BuildType:    buildType,
-				BuildHash:    cmp.Or(n.Build.Hash, unknownBuild),
+				BuildHash:    n.Build.hash(),
 				BuildDate:    cmp.Or(n.Build.Date, unknownBuild),
-				BuildVersion: cmp.Or(n.Build.Version, unknownBuild),
 				Lucene:       luceneVersion,
 				MinWire:      oldestWireCompatible,
 				MinIndex:     oldestIndexCompatible,

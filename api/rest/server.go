@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -62,12 +63,14 @@ type NodeInfo struct {
 	SearchThreads, SearchQueue int
 }
 
-// Build says which build of this program runs. Empty parts are printed as "unknown".
+// Build says which build of this program runs. What is empty is not known.
 type Build struct {
-	Version string // of this program, not of the API
+	Version string // of this program, not of the API; printed as the hash where there is none
 	Hash    string
 	Date    string // RFC 3339
 }
+
+func (b Build) hash() string { return cmp.Or(b.Hash, b.Version, unknownBuild) }
 
 // Limits bound what one request, and all of them together, may take. All are in bytes; zero stands for OpenSearch's
 // default, and for MaxInFlightBytes for no limit.
