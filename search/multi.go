@@ -25,13 +25,14 @@ import (
 // A multi-search never refuses itself. An item that finds no permit, while
 // another item holds one of the same group, waits for that one to end and tries
 // again, even when the group has no queue. It stands in no queue meanwhile, and
-// nothing counts it; its task says so ([Held]). With no item left that holds a
-// permit, it asks as any search does: it runs, parks, or is refused.
+// nothing counts it; its task says so ([Held]). A slot that a stranger gives back
+// meanwhile is for those in the queue, or for who comes first. With no item left
+// that holds a permit, it asks as any search does: it runs, parks, or is refused.
 func (s *Service) RunMulti(ctx context.Context, m *MultiRequest) ([]ItemResult, error) {
 	results := make([]ItemResult, len(m.Items))
-	items, err := s.prepareAll(m, results)
+	items := make([]*query, len(m.Items))
 	defer closeAll(items)
-	if err != nil {
+	if err := s.prepareAll(m, items, results); err != nil {
 		return nil, err
 	}
 	parent, err := s.config.Tasks.Register(ctx, tasks.Spec{
@@ -51,13 +52,12 @@ func (s *Service) RunMulti(ctx context.Context, m *MultiRequest) ([]ItemResult, 
 	return results, nil
 }
 
-// prepareAll prepares every item. What it returns must be closed, also beside
-// an error; the place of an item that has failed on its own is nil.
-func (s *Service) prepareAll(m *MultiRequest, results []ItemResult) ([]*query, error) {
-	items := make([]*query, len(m.Items))
+// prepareAll prepares every item. One that fails on its own has its error among
+// the results, and its place stays empty.
+func (s *Service) prepareAll(m *MultiRequest, items []*query, results []ItemResult) error {
 	for i, r := range m.Items {
 		if r.Kind == ScrollPage {
-			return items, &InvalidError{Reason: fmt.Sprintf("item %d is the page of a scroll; send it as a request of its own", i)}
+			return &InvalidError{Reason: fmt.Sprintf("item %d is the page of a scroll; send it as a request of its own", i)}
 		}
 		q, err := s.prepare(m.item(i))
 		switch {
@@ -66,10 +66,10 @@ func (s *Service) prepareAll(m *MultiRequest, results []ItemResult) ([]*query, e
 		case ofOneItem(err):
 			results[i].Err = err
 		default:
-			return items, err
+			return err
 		}
 	}
-	return items, nil
+	return nil
 }
 
 // ofOneItem tells the errors of preparing an item that leave the others alone.
@@ -105,14 +105,14 @@ func (m *MultiRequest) item(i int) *Request {
 	return &r
 }
 
-// runItems runs the items that are not nil and returns when all have ended.
+// runItems runs the items that were prepared and returns when all have ended.
 func (s *Service) runItems(parent *tasks.Task, most int, items []*query, results []ItemResult) {
 	if most <= 0 {
 		most = s.config.MaxConcurrentSearches
 	}
 	ctx := parent.Context()
 	families := make(map[string]*siblings) // by group
-	places := make(chan struct{}, most)
+	places := make(chan struct{}, min(most, len(items)))
 	panics := make(chan *itemPanic, len(items))
 	var running sync.WaitGroup
 	for i, q := range items {

@@ -15,6 +15,7 @@ type query struct {
 	service   *Service
 	request   *Request
 	execution Execution
+	opens     bool      // it is the first page of a scroll
 	page      *scroll   // the scroll that it is a further page of, pinned; else nil
 	kin       *siblings // of an item of a multi-search; else nil
 
@@ -134,7 +135,7 @@ func (q *query) execute(p *wlm.Permit) (*Response, error) {
 	defer q.release(p)
 	q.task.SetGroup(q.admission.Group)
 	ctx := wlm.ContextWithPermit(withParent(q.task.Context(), q.task), p)
-	if q.request.Kind != ScrollPage && q.request.ScrollKeepAlive > 0 {
+	if q.opens {
 		return q.openScroll(ctx)
 	}
 	return q.execution.Execute(ctx, q.task, q.limits)
@@ -168,7 +169,8 @@ func (q *query) await(signal <-chan struct{}, h Held) error {
 	}
 }
 
-// cancelledBeforeStart is the error of a search whose context ended before it asked for admission.
+// cancelledBeforeStart is the error of a search whose context ended before it
+// asked for admission.
 func (q *query) cancelledBeforeStart() error {
 	c, _ := q.task.Cancelled()
 	return &tasks.CancelledError{Cause: c, BeforeStart: true}

@@ -23,7 +23,7 @@ func (s *Service) prepareScroll(r *Request) (*query, error) {
 		e.Close()
 		return nil, err
 	}
-	return &query{service: s, request: &first, execution: e}, nil
+	return &query{service: s, request: &first, execution: e, opens: true}, nil
 }
 
 // preparePage finds the scroll of a further page and pins it, so that it
@@ -133,7 +133,7 @@ func (s *Service) checkKeepAlive(r *Request) error {
 // scrollFailure is the error of a scroll that every shard refuses to open.
 func (s *Service) scrollFailure(r *Request, cause error) error {
 	f := ShardFailure{Shard: -1, Err: cause}
-	if len(r.Indices) == 1 && !strings.Contains(r.Indices[0], "*") {
+	if len(r.Indices) == 1 && r.Indices[0] != "_all" && !strings.Contains(r.Indices[0], "*") {
 		f = ShardFailure{Shard: 0, Index: r.Indices[0], Node: s.config.Tasks.Node(), Err: cause}
 	}
 	return &PhaseError{Phase: "query", Reason: "all shards failed", Failures: []ShardFailure{f}, Cause: cause}

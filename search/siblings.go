@@ -13,7 +13,7 @@ import (
 // order, so that the first in line knows which of the others hold a permit.
 type siblings struct {
 	admission *wlm.Admission
-	freed     chan struct{} // a permit of an item has ended; the first in line looks
+	freed     chan struct{} // a permit of an item has ended, perhaps long ago; the first in line looks
 
 	mu      sync.Mutex
 	line    []chan struct{} // the turns of those that have not been let through; closed for the first
@@ -75,10 +75,6 @@ func (s *siblings) decide(q *query, turn chan struct{}) (*wlm.Ticket, *wlm.Permi
 		return nil, nil, err
 	}
 	for {
-		select {
-		case <-s.freed: // old news
-		default:
-		}
 		p, err := s.try(q)
 		if !errors.Is(err, wlm.ErrNoPermit) {
 			return nil, p, err
