@@ -38,6 +38,8 @@ type call struct {
 	body  []byte
 	held  int64 // bytes of the body budget that are this request's
 
+	deadline bodyDeadline
+
 	pretty bool // the answer is for people to read
 	human  bool // with times and sizes for people to read
 
@@ -46,10 +48,13 @@ type call struct {
 
 // serve answers one request, whatever happens.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	c := &call{ResponseWriter: w, s: s, r: r}
+	c := &call{ResponseWriter: w, s: s, r: r, deadline: bodyDeadline{rc: http.NewResponseController(w)}}
 	started := time.Now()
 	defer func() {
 		s.bodies.release(c.held)
+		if r.ContentLength != 0 && c.deadline.set.IsZero() { // a body that nobody wanted
+			c.deadline.renew()
+		}
 		if p := recover(); p != nil {
 			c.panicked(p, debug.Stack())
 		}

@@ -174,20 +174,12 @@ var ours = []string{"total_throttled", "total_would_throttle", "total_queued", "
 	"queue_wait_count", "total_queue_wait_millis", "max_queue_wait_millis"}
 
 // unordered are members whose own members, or items, have no order that means anything.
-var unordered = []string{"persistent", "transient", "defaults", "index", "properties", "workload_groups", "hits"}
+var unordered = []string{"persistent", "transient", "defaults", "index", "properties", "workload_groups"}
 
 // inOrder sorts what has no order.
 func inOrder(v *jsondoc.Value) {
 	slices.SortFunc(v.Members, func(a, b jsondoc.Member) int { return strings.Compare(a.Name, b.Name) })
-	rank := func(v *jsondoc.Value) string {
-		for _, key := range []*jsondoc.Value{v.Member("name"), v.Member("_source").Member("n")} {
-			if key != nil {
-				return key.Text
-			}
-		}
-		return ""
-	}
-	slices.SortFunc(v.Items, func(a, b *jsondoc.Value) int { return strings.Compare(rank(a), rank(b)) })
+	slices.SortFunc(v.Items, func(a, b *jsondoc.Value) int { return strings.Compare(a.Member("name").Text, b.Member("name").Text) })
 }
 
 // diff lists where two values differ.

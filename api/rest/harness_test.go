@@ -44,6 +44,7 @@ type server struct {
 	tasks     *tasks.Manager
 	client    *http.Client
 	rest      *rest.Server
+	dialer    func() (net.Conn, error)
 }
 
 // options change what newServer makes.
@@ -53,6 +54,7 @@ type options struct {
 	executor search.Executor // instead of the stub
 	log      io.Writer
 	tls      bool
+	bubble   bool // connections within the process, for testing/synctest
 }
 
 func newServer(t *testing.T, change ...func(*options)) *server {
@@ -89,6 +91,15 @@ func newServer(t *testing.T, change ...func(*options)) *server {
 	})
 
 	hs := httptest.NewUnstartedServer(nil)
+	client := hs.Client
+	if o.bubble {
+		hs.Listener.Close()
+		l := newPipeListener()
+		hs.Listener = l
+		client = func() *http.Client {
+			return &http.Client{Transport: &http.Transport{DialContext: l.dial, DisableKeepAlives: true}}
+		}
+	}
 	address := hs.Listener.Addr().String()
 	host, _, _ := net.SplitHostPort(address)
 	api := rest.New(rest.Config{
@@ -125,7 +136,11 @@ func newServer(t *testing.T, change ...func(*options)) *server {
 			t.Errorf("%d tasks were left behind", n)
 		}
 	})
-	return &server{T: t, url: hs.URL, address: address, admission: admission, tasks: manager, client: hs.Client(), rest: api}
+	dial := func() (net.Conn, error) { return net.Dial("tcp", address) }
+	if l, ok := hs.Listener.(*pipeListener); ok {
+		dial = func() (net.Conn, error) { return l.dial(ctx, "", "") }
+	}
+	return &server{T: t, url: hs.URL, address: address, admission: admission, tasks: manager, client: client(), rest: api, dialer: dial}
 }
 
 func must(t *testing.T, err error) {
@@ -276,10 +291,10 @@ func (s *server) running(action string) int {
 // dial opens a connection to the server for bytes written by hand.
 func (s *server) dial() (net.Conn, *bufio.Reader) {
 	s.Helper()
-	c, err := net.Dial("tcp", s.address)
+	c, err := s.dialer()
 	must(s.T, err)
 	s.Cleanup(func() { c.Close() })
-	must(s.T, c.SetDeadline(time.Now().Add(20*time.Second)))
+	must(s.T, c.SetDeadline(time.Now().Add(time.Minute)))
 	return c, bufio.NewReader(c)
 }
 
@@ -299,6 +314,45 @@ func (*memorySettings) Settings(context.Context) (map[string]string, error) {
 }
 
 func (*memorySettings) PutSettings(context.Context, map[string]string) error { return nil }
+
+// pipeListener is a network within the process, whose deadlines follow the clock of a testing/synctest bubble.
+type pipeListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newPipeListener() *pipeListener {
+	return &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9200} }
+
+func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case l.conns <- there:
+		return here, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
 
 // lockedBuffer collects log lines.
 type lockedBuffer struct {

@@ -68,8 +68,6 @@ func (c *call) drain() error {
 		most = n
 	}
 	var buf []byte
-	deadline := bodyDeadline{rc: http.NewResponseController(c.ResponseWriter)}
-	defer deadline.clear()
 	for {
 		if len(buf) == cap(buf) {
 			room := min(max(2*int64(cap(buf)), firstBuffer), most+1) // one more, so that the end can be seen
@@ -78,7 +76,7 @@ func (c *call) drain() error {
 			}
 			buf = append(make([]byte, 0, room), buf...)
 		}
-		deadline.renew()
+		c.deadline.renew()
 		n, err := c.r.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		switch {
@@ -86,6 +84,7 @@ func (c *call) drain() error {
 			return errTooLarge
 		case errors.Is(err, io.EOF):
 			c.body = buf
+			c.deadline.clear()
 			return nil
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			c.Header().Set("Connection", "close")
@@ -98,13 +97,14 @@ func (c *call) drain() error {
 	}
 }
 
-// bodyDeadline bounds how long a body may make no progress.
+// bodyDeadline bounds how long a body may make no progress. One that is not read to its end keeps its deadline: net/http
+// reads on after the answer, to find the next request, and must not wait for ever. It takes the deadline away itself then.
 type bodyDeadline struct {
 	rc  *http.ResponseController
-	set time.Time // when it was last moved
+	set time.Time // when it was last moved; zero while there is none
 }
 
-// renew moves the deadline away, but not for every packet: it costs a system call's worth of locks.
+// renew moves the deadline away, but not for every packet.
 func (d *bodyDeadline) renew() {
 	if now := time.Now(); now.Sub(d.set) > bodyProgress/10 {
 		d.set = now
@@ -112,7 +112,7 @@ func (d *bodyDeadline) renew() {
 	}
 }
 
-// clear takes the deadline away: what is read next belongs to the next request.
+// clear takes the deadline away: what is read next is for net/http to wait for.
 func (d *bodyDeadline) clear() { _ = d.rc.SetReadDeadline(time.Time{}) }
 
 // hold takes n bytes of the budget for this request.
