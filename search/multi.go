@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"sync"
 
+	"github.com/wlmserver/wlmserver/groups"
 	"github.com/wlmserver/wlmserver/tasks"
 	"github.com/wlmserver/wlmserver/wlm"
 )
@@ -110,9 +111,10 @@ func (s *Service) runItems(parent *tasks.Task, most int, items []*query, results
 	if most <= 0 {
 		most = s.config.MaxConcurrentSearches
 	}
+	most = min(most, len(items), groups.MaxQueued) // more could not even wait
 	ctx := parent.Context()
 	families := make(map[string]*siblings) // by group
-	places := make(chan struct{}, min(most, len(items)))
+	places := make(chan struct{}, most)
 	panics := make(chan *itemPanic, len(items))
 	var running sync.WaitGroup
 	for i, q := range items {

@@ -35,8 +35,12 @@ func (s *Service) preparePage(r *Request) (*query, error) {
 	if err := s.checkKeepAlive(r); err != nil {
 		return nil, err
 	}
-	sc := s.scrolls.pin(r.ScrollID, s.visibleTo(r.Principal))
-	if sc == nil {
+	sc, err := s.scrolls.pin(r.ScrollID, s.visibleTo(r.Principal))
+	switch err {
+	case nil:
+	case errTooManyPages:
+		return nil, s.scrollFailure(r, tooMany("%d pages of the scroll are under way, the most that may be; ask for the next one when the one before it has come", maxPages))
+	default:
 		return nil, scrollMissing(r.ScrollID)
 	}
 	return &query{service: s, request: r, execution: sc.execution, page: sc}, nil
@@ -48,11 +52,8 @@ func (q *query) openScroll(ctx context.Context) (*Response, error) {
 	open := q.service.scrolls
 	most := q.service.config.Settings().Int(settings.MaxOpenScrolls)
 	if !open.reserve(most) {
-		return nil, q.service.scrollFailure(q.request, &ShardError{
-			Type:   "rejected_execution_exception",
-			Status: http.StatusTooManyRequests,
-			Reason: fmt.Sprintf("%d scrolls are open on this node, the most that may be; clear those that are read to their end, or raise %s", most, settings.MaxOpenScrolls),
-		})
+		return nil, q.service.scrollFailure(q.request,
+			tooMany("%d scrolls are open on this node, the most that may be; clear those that are read to their end, or raise %s", most, settings.MaxOpenScrolls))
 	}
 	defer func() {
 		if !q.handedOver {
@@ -137,6 +138,15 @@ func (s *Service) scrollFailure(r *Request, cause error) error {
 		f = ShardFailure{Shard: 0, Index: r.Indices[0], Node: s.config.Tasks.Node(), Err: cause}
 	}
 	return &PhaseError{Phase: "query", Reason: "all shards failed", Failures: []ShardFailure{f}, Cause: cause}
+}
+
+// tooMany is a refusal that a client may try again later.
+func tooMany(reason string, values ...any) error {
+	return &ShardError{
+		Type:   "rejected_execution_exception",
+		Reason: fmt.Sprintf(reason, values...),
+		Status: http.StatusTooManyRequests,
+	}
 }
 
 // scrollMissing is the error of a page whose scroll is not open.

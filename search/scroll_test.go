@@ -286,6 +286,32 @@ func TestPagesOfOneScroll(t *testing.T) {
 	})
 }
 
+// Pages that wait for their turn are bounded: they stand in no queue.
+func TestTooManyPages(t *testing.T) {
+	bubble(t, func(f *fixture) {
+		id := f.open(scrolling("", time.Minute, time.Second))
+		var pages [10]*outcome
+		for i := range pages {
+			pages[i] = f.start(f.Context(), page("", id, 0))
+		}
+		for range 2 {
+			_, err := f.service.Run(f.Context(), page("", id, 0))
+			if e, ok := errors.AsType[*search.ShardError](err); !ok || e.Status != http.StatusTooManyRequests {
+				f.Errorf("got %v, want too many", err)
+			}
+		}
+		after(10 * time.Second)
+		for i, o := range pages {
+			if !o.done || o.err != nil {
+				f.Errorf("page %d: %+v", i, o)
+			}
+		}
+		if _, err := f.service.Run(f.Context(), page("", id, 0)); err != nil {
+			f.Error(err)
+		}
+	})
+}
+
 // Clearing a scroll whose page runs closes it to the pages behind, and frees
 // it when the running one has ended.
 func TestClearWhileAPageRuns(t *testing.T) {

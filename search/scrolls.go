@@ -3,11 +3,17 @@ package search
 import (
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 )
+
+// maxPages is how many pages of one scroll may wait and run. They follow one
+// another, so that a client has no use for many; and those that wait for their
+// turn stand in no queue that would bound them.
+const maxPages = 10
 
 // scroll is an open scroll: an execution that is asked for page after page.
 type scroll struct {
@@ -110,17 +116,25 @@ func (s *scrolls) add(sc *scroll) bool {
 	return true
 }
 
-// pin finds an open scroll and keeps it from expiring until unpin; nil if it
-// is not open or not visible.
-func (s *scrolls) pin(id string, visible func(owner string) bool) *scroll {
+// Why a scroll cannot be pinned.
+var (
+	errNotOpen      = errors.New("the scroll is not open, or not visible")
+	errTooManyPages = errors.New("the scroll has too many pages under way")
+)
+
+// pin finds an open scroll and keeps it from expiring until unpin.
+func (s *scrolls) pin(id string, visible func(owner string) bool) (*scroll, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sc := s.open[id]
-	if sc == nil || !visible(sc.owner) || sc.expired(time.Now()) {
-		return nil
+	switch {
+	case sc == nil || !visible(sc.owner) || sc.expired(time.Now()):
+		return nil, errNotOpen
+	case sc.users >= maxPages:
+		return nil, errTooManyPages
 	}
 	sc.users++
-	return sc
+	return sc, nil
 }
 
 // unpin ends a pin. The time until the scroll expires begins when its last
