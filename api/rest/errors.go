@@ -2,6 +2,7 @@ package rest
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -147,6 +148,9 @@ func lookUp(err error) *failure {
 
 	case *breakerError:
 		return breaker(e, e.wanted, e.limit, "TRANSIENT")
+	}
+	if err == context.Canceled { //nolint:errorlint // describe unwraps
+		return cancelled(tasks.DisconnectCause(), nil) // a request's context ends so when its client has gone
 	}
 	return nil
 }

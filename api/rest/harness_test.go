@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net"
@@ -194,16 +195,20 @@ func (s *server) try(ctx context.Context, method, path, body string, headers ...
 	return response{s.T, resp.StatusCode, resp.Header, string(b)}, err
 }
 
-// background sends a request whose answer is read later.
+// background sends a request whose answer is read later, or never.
 func (s *server) background(method, path, body string, headers ...string) <-chan response {
+	s.Helper()
 	c := make(chan response, 1)
+	done := make(chan struct{})
 	go func() {
+		defer close(done)
 		r, err := s.try(s.Context(), method, path, body, headers...)
-		if err != nil {
+		if err != nil && s.Context().Err() == nil {
 			s.Error(err)
 		}
 		c <- r
 	}()
+	s.Cleanup(func() { <-done })
 	return c
 }
 
@@ -269,6 +274,11 @@ func (s *server) group(name, rest string) string {
 	s.Helper()
 	r := s.do("PUT", "/_wlm/workload_group", `{"name":"`+name+`","resiliency_mode":"enforced","resource_limits":{"cpu":0.01}`+rest+`}`).want(200)
 	return r.at("_id").(string)
+}
+
+// basic is the header of HTTP Basic authentication.
+func basic(user, password string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
 }
 
 // eventually waits until a condition holds.
