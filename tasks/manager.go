@@ -194,9 +194,14 @@ func (m *Manager) Len() int {
 	return n
 }
 
-// Cancel cancels the tasks that can be, each as [Task.Cancel] does.
-func (m *Manager) Cancel(ts []*Task, c *Cause) {
-	for _, t := range ts {
-		t.Cancel(c)
+// Cancel cancels the tasks that can be, each as [Task.Cancel] does, and gives those that are cancelled ones now, in their order.
+// The newest go first: so what waits has gone before the end of something older could let it run.
+func (m *Manager) Cancel(ts []*Task, c *Cause) (cancelled []*Task) {
+	for _, t := range slices.Backward(ts) {
+		if t.Cancel(c) {
+			cancelled = append(cancelled, t)
+		}
 	}
+	slices.Reverse(cancelled)
+	return cancelled
 }

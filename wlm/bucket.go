@@ -35,7 +35,6 @@ type bucket struct {
 	outbox  []sharedtier.Message
 	sending bool
 
-	lastSeq uint64 // of the waiter that parked last
 	// lastAdmission is when a waiter was last admitted, or when the queue began; interval is the smoothed time between two.
 	lastAdmission time.Time
 	interval      time.Duration
@@ -119,8 +118,7 @@ func (b *bucket) arriveLocked(t *Ticket, s *step) error {
 	}
 	t.parked = s.now()
 	t.ready = make(chan struct{})
-	b.lastSeq++
-	t.seq = b.lastSeq
+	t.seq = g.lastSeq.Add(1)
 	b.queue.push(t)
 	b.a.record(Parked, t)
 	b.applyLocked(fx, s)

@@ -20,7 +20,7 @@ const (
 type Event struct {
 	Kind   EventKind `json:"kind"`
 	Bucket string    `json:"bucket"`
-	// Seq is the place at which the search parked in its bucket, counted from 1; 0 when it did not park.
+	// Seq grows with each search that parks in the group; 0 when it did not park.
 	Seq uint64    `json:"seq"`
 	At  time.Time `json:"at"`
 }

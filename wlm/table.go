@@ -3,6 +3,7 @@ package wlm
 import (
 	"hash/maphash"
 	"sync"
+	"sync/atomic"
 )
 
 // shards of a group's table: enough that two cores seldom meet in one, few enough that a hundred groups stay small.
@@ -17,6 +18,8 @@ type group struct {
 	id, name string
 	counters
 	table table
+	// lastSeq is of the waiter that parked last, in whichever bucket: so a bucket's numbers grow beyond its own life.
+	lastSeq atomic.Uint64
 }
 
 func newGroup(id, name string) *group {

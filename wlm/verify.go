@@ -6,7 +6,8 @@ import (
 	"github.com/wlmserver/wlmserver/groups"
 )
 
-// walkAtMost bounds how long a queue may be to be walked after each step; longer ones are walked one time in walkEvery.
+// walkAtMost bounds how long a queue may be to be walked after each step; a longer one is walked when the group's numbers come to
+// a multiple of walkEvery.
 const (
 	walkAtMost = 64
 	walkEvery  = 1024
@@ -49,7 +50,7 @@ func (a *Admission) verifyLocked(b *bucket) {
 	if b.dead && !b.idleLocked() {
 		fail("I4", "the bucket was taken out and is not idle")
 	}
-	if b.queue.n > walkAtMost && b.lastSeq%walkEvery != 0 {
+	if b.queue.n > walkAtMost && b.group.lastSeq.Load()%walkEvery != 0 {
 		return
 	}
 	var last uint64

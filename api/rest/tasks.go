@@ -467,7 +467,7 @@ func (c *call) cancelling(do func() (taskListDTO, error)) action {
 
 // cancel cancels tasks with all below them and lists those that it could, once they have ended if that is wanted.
 func (c *call) cancel(list []*tasks.Task, q taskChoice) (taskListDTO, error) {
-	list = slices.DeleteFunc(list, func(t *tasks.Task) bool { return !t.Cancel(tasks.UserCause()) })
+	list = c.s.cfg.Tasks.Cancel(list, tasks.UserCause())
 	if q.wait {
 		if _, err := c.awaitTasks(list, units.None); err != nil {
 			return taskListDTO{}, err

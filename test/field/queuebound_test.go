@@ -1,0 +1,118 @@
+package field_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/test/server"
+	"github.com/wlmserver/wlmserver/wlm"
+)
+
+// TestP15NoWayPastTheBound floods the queue from every way into it: searches, counts, items of multi-searches and pages of scrolls,
+// of very many principals.
+func TestP15NoWayPastTheBound(t *testing.T) {
+	const principals, each, size = 400, 200, 50
+	p := server.Start(t, "auth.proxy.user_header=x-proxy-user", "auth.proxy.roles_header=x-proxy-roles",
+		"auth.proxy.allowed_peers=127.0.0.0/8", "thread_pool.search.queue_size=5000")
+	p.Headers = []string{"x-proxy-user", "operator", "x-proxy-roles", "admin"}
+	p.CreateIndex("slow", `"index.stub.query_time":"10m"`)
+	p.CreateIndex("quick", "")
+	id := p.CreateGroup("g", limits("username", 1, -1, size))
+	user := func(i int) []string {
+		return []string{"x-proxy-user", fmt.Sprint("u", i), "workloadGroupId", id}
+	}
+	scrolls := make([]string, principals)
+	for i := range scrolls {
+		a := p.Send(t.Context(), http.MethodPost, "/quick/_search?scroll=10m", `{"size":1}`, user(i)...)
+		var s struct {
+			ID string `json:"_scroll_id"`
+		}
+		if err := json.Unmarshal(a.Body, &s); err != nil || s.ID == "" {
+			t.Fatalf("opening a scroll: %d %s", a.Status, a.Body)
+		}
+		scrolls[i] = s.ID
+	}
+	opened := p.Stats(id)
+
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	refused := 0
+	underWay := make(chan struct{}, 14_000) // connections: those that park and some that are refused
+	for n := range principals * each {
+		i := n % principals
+		underWay <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-underWay }()
+			var a server.Answer
+			headers := user(i)
+			switch n / principals % 4 {
+			case 0:
+				a = p.Send(t.Context(), http.MethodPost, "/slow/_search", "{}", headers...)
+			case 1:
+				a = p.Send(t.Context(), http.MethodPost, "/slow/_count", "", headers...)
+			case 2:
+				a = p.Send(t.Context(), http.MethodPost, "/_msearch", msearch("slow", 1), append(headers, "Content-Type", "application/x-ndjson")...)
+			default:
+				a = p.Send(t.Context(), http.MethodPost, "/_search/scroll", fmt.Sprintf(`{"scroll":"10m","scroll_id":%q}`, scrolls[i]), headers...)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case a.Status == http.StatusTooManyRequests:
+				refused++
+			case a.Status == http.StatusOK && n/principals%4 == 2 && !strings.Contains(string(a.Body), "task_cancelled_exception"):
+				refused++ // in the item's place
+			}
+		})
+	}
+	p.Await("the flood is decided", func() bool {
+		s := p.Stats(id)
+		return s.Throttled+s.QueuedCurrent+principals+(s.QueueWaits-opened.QueueWaits) >= principals*each || s.QueuedCurrent == groups.MaxQueued
+	})
+	s := p.Stats(id)
+	if s.QueuedCurrent > groups.MaxQueued || s.QueuePeak > groups.MaxQueued {
+		t.Errorf("the group is past its ceiling: %+v", s)
+	}
+	for len(p.Tasks("*search*")) > 0 {
+		cancelAll(p)
+	}
+	wg.Wait()
+	s = p.Stats(id)
+	if s.QueuedCurrent != 0 || s.Throttled != refused {
+		t.Errorf("%d were refused, statistics %+v", refused, s)
+	}
+	if a := p.Send(t.Context(), http.MethodGet, "/metrics", "", user(0)...); !strings.Contains(string(a.Body), "wlmserver_buckets 0") {
+		t.Errorf("buckets are left:\n%s", a.Body)
+	}
+	checkBounds(t, p.Stop().Events, size)
+}
+
+// checkBounds follows the history: no bucket ever held more waiters than its size, nor the group more than its ceiling.
+func checkBounds(t *testing.T, events []wlm.Event, size int) {
+	t.Helper()
+	inBucket := map[string]int{}
+	inGroup, peak := 0, 0
+	for _, e := range events {
+		switch {
+		case e.Kind == wlm.Parked:
+			inBucket[e.Bucket]++
+			inGroup++
+			peak = max(peak, inGroup)
+			if inBucket[e.Bucket] > size {
+				t.Fatalf("bucket %s has %d waiters", e.Bucket, inBucket[e.Bucket])
+			}
+		case e.Kind == wlm.Evicted, e.Kind == wlm.Admitted && e.Seq != 0:
+			inBucket[e.Bucket]--
+			inGroup--
+		}
+	}
+	t.Logf("%d waiters at most", peak)
+	if peak > groups.MaxQueued {
+		t.Errorf("the group had %d waiters", peak)
+	}
+}

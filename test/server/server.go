@@ -1,0 +1,411 @@
+// Package server runs the real server as a process of its own, for tests that load it, look into it or kill it.
+//
+// The process is the test binary again: a package that uses this one calls [Main] from its TestMain.
+package server
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wlmserver/wlmserver/internal/node"
+	"github.com/wlmserver/wlmserver/wlm"
+)
+
+// childVariable marks the process that serves, and carries its job.
+const childVariable = "WLMSERVER_TEST_SERVER"
+
+// job is what the process that serves is told.
+type job struct {
+	Overrides []string `json:"overrides"`
+	Report    string   `json:"report"` // the file that it leaves when it stops
+}
+
+// Report is what the process leaves when it has stopped in order.
+type Report struct {
+	Events     []wlm.Event `json:"events"`
+	Violations []string    `json:"violations"` // of invariants, and what was left at the end
+}
+
+// Main runs the tests, or, in the process that a test has started, the server. It does not return.
+func Main(m *testing.M) {
+	if j := os.Getenv(childVariable); j != "" {
+		if err := serve(j); err != nil {
+			fmt.Fprintln(os.Stderr, "server:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func serve(text string) error {
+	var j job
+	if err := json.Unmarshal([]byte(text), &j); err != nil {
+		return err
+	}
+	config, err := node.Load(node.Sources{Overrides: j.Overrides})
+	if err != nil {
+		return err
+	}
+	var (
+		recorder   wlm.Recorder
+		admission  *wlm.Admission
+		mu         sync.Mutex
+		violations []string
+	)
+	config.Log.Output = os.Stderr
+	config.Admission = []wlm.Option{
+		wlm.WithRecorder(&recorder),
+		wlm.WithVerification(func(v string) {
+			mu.Lock()
+			defer mu.Unlock()
+			violations = append(violations, v)
+		}),
+		func(a *wlm.Admission) { admission = a },
+	}
+	term := make(chan os.Signal, 1)
+	signal.Notify(term, syscall.SIGTERM)
+	n, err := node.Start(context.Background(), config)
+	if err != nil {
+		return err
+	}
+	fmt.Println(n.URL())
+	<-term
+	if err := n.Shutdown(context.Background()); err != nil {
+		return err
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	out, err := json.Marshal(Report{Events: recorder.Events(), Violations: append(violations, admission.CheckQuiet()...)})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(j.Report, out, 0o600)
+}
+
+// Process is a server that runs as a process of its own.
+type Process struct {
+	URL string
+	// Client keeps as many connections as are asked for.
+	Client *http.Client
+	// Headers, names and values in turn, are sent with every request that does not bring its own of that name.
+	Headers []string
+
+	t      testing.TB
+	cmd    *exec.Cmd
+	data   string
+	report string
+	log    *tail
+	ended  bool
+}
+
+// Start runs a server on a free port, with a data folder of its own unless path.data is among the overrides (key=value each).
+// When the test ends it is stopped in order, and the test fails if an invariant was violated or something is left.
+func Start(t testing.TB, overrides ...string) *Process {
+	t.Helper()
+	p := &Process{t: t, data: t.TempDir(), log: &tail{}}
+	p.report = filepath.Join(t.TempDir(), "report.json")
+	p.Client = &http.Client{Transport: &http.Transport{
+		MaxIdleConnsPerHost: 20_000,
+		DialContext:         (&net.Dialer{Timeout: time.Minute}).DialContext,
+		DisableCompression:  true,
+	}}
+	j, err := json.Marshal(job{
+		Overrides: append([]string{"http.port=0", "path.data=" + p.data, "logger.level=warn"}, overrides...),
+		Report:    p.report,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.cmd = exec.Command(os.Args[0])
+	p.cmd.Env = append(os.Environ(), childVariable+"="+string(j))
+	p.cmd.Stderr = p.log
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		_ = p.cmd.Wait() // the log says more
+		t.Fatalf("the server did not start: %v\n%s", err, p.log)
+	}
+	p.URL = strings.TrimSpace(line)
+	t.Cleanup(func() {
+		if !p.ended {
+			p.Stop()
+		}
+	})
+	return p
+}
+
+// Kill ends the process at once, as a crash does.
+func (p *Process) Kill() {
+	p.t.Helper()
+	p.ended = true
+	p.Client.CloseIdleConnections()
+	if err := p.cmd.Process.Kill(); err != nil {
+		p.t.Error(err)
+	}
+	_ = p.cmd.Wait() // "signal: killed"
+}
+
+// Terminate sends SIGTERM and returns at once. Wait has to follow.
+func (p *Process) Terminate() {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		p.t.Error(err)
+	}
+}
+
+// Wait waits for the end of a process that was told to stop, and checks what it left.
+func (p *Process) Wait() Report {
+	p.t.Helper()
+	p.ended = true
+	p.Client.CloseIdleConnections()
+	if err := p.cmd.Wait(); err != nil {
+		p.t.Errorf("the server ended with %v\n%s", err, p.log)
+	}
+	var r Report
+	text, err := os.ReadFile(p.report)
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err != nil {
+		p.t.Error(err)
+	}
+	for _, v := range r.Violations {
+		p.t.Error(v)
+	}
+	if log := p.log.String(); strings.Contains(log, "panic") {
+		p.t.Errorf("the server panicked:\n%s", log)
+	}
+	return r
+}
+
+// Stop stops the server in order and gives its history.
+func (p *Process) Stop() Report {
+	p.t.Helper()
+	p.Client.CloseIdleConnections()
+	p.Terminate()
+	return p.Wait()
+}
+
+// Log is what the server has logged, the end of it if it is long.
+func (p *Process) Log() string { return p.log.String() }
+
+// Answer is one answer of the server. Err is set when there was none.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+	Err    error
+}
+
+// Send sends one request. The headers are names and values in turn.
+func (p *Process) Send(ctx context.Context, method, path, body string, headers ...string) Answer {
+	r, err := http.NewRequestWithContext(ctx, method, p.URL+path, strings.NewReader(body))
+	if err != nil {
+		return Answer{Err: err}
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range [][]string{p.Headers, headers} {
+		for i := 0; i+1 < len(h); i += 2 {
+			r.Header.Set(h[i], h[i+1])
+		}
+	}
+	res, err := p.Client.Do(r)
+	if err != nil {
+		return Answer{Err: err}
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	return Answer{Status: res.StatusCode, Header: res.Header, Body: text, Err: err}
+}
+
+// Must sends one request that has to be answered with 200, and decodes the answer into v unless that is nil.
+func (p *Process) Must(method, path, body string, v any) {
+	p.t.Helper()
+	a := p.Send(p.t.Context(), method, path, body)
+	if a.Err == nil && a.Status != http.StatusOK {
+		a.Err = fmt.Errorf("status %d: %s", a.Status, a.Body)
+	}
+	if a.Err == nil && v != nil {
+		a.Err = json.Unmarshal(a.Body, v)
+	}
+	if a.Err != nil {
+		p.t.Fatalf("%s %s %s: %v\n%s", method, path, body, a.Err, p.log)
+	}
+}
+
+// CreateIndex makes an index of one shard whose searches cost what cost says (settings of index.stub, as JSON members).
+func (p *Process) CreateIndex(name, cost string) {
+	p.t.Helper()
+	if cost != "" {
+		cost = "," + cost
+	}
+	p.Must(http.MethodPut, "/"+name, `{"settings":{"number_of_shards":1,"number_of_replicas":0`+cost+`}}`, nil)
+}
+
+// CreateGroup makes a group whose limits and queue are given as JSON members, and gives its id.
+func (p *Process) CreateGroup(name, blocks string) string {
+	p.t.Helper()
+	var g struct {
+		ID string `json:"_id"`
+	}
+	p.Must(http.MethodPut, "/_wlm/workload_group",
+		fmt.Sprintf(`{"name":%q,"resiliency_mode":"enforced","resource_limits":{"cpu":0.01},%s}`, name, blocks), &g)
+	return g.ID
+}
+
+// UpdateGroup changes a group.
+func (p *Process) UpdateGroup(name, body string) {
+	p.t.Helper()
+	p.Must(http.MethodPut, "/_wlm/workload_group/"+name, body, nil)
+}
+
+// GroupStats is what _wlm/stats tells of one group.
+type GroupStats struct {
+	Completions     int `json:"total_completions"`
+	Throttled       int `json:"total_throttled"`
+	WouldThrottle   int `json:"total_would_throttle"`
+	Queued          int `json:"total_queued"`
+	QueueRejections int `json:"total_queue_rejections"`
+	QueuedCurrent   int `json:"queued_current"`
+	QueuePeak       int `json:"queue_peak"`
+	QueueWaits      int `json:"queue_wait_count"`
+}
+
+// Stats reads the statistics of a group.
+func (p *Process) Stats(id string) GroupStats {
+	p.t.Helper()
+	var all map[string]json.RawMessage
+	p.Must(http.MethodGet, "/_wlm/stats/"+id, "", &all)
+	for key, text := range all {
+		var n struct {
+			Groups map[string]GroupStats `json:"workload_groups"`
+		}
+		if key == "_nodes" || key == "cluster_name" {
+			continue
+		}
+		if err := json.Unmarshal(text, &n); err != nil {
+			p.t.Fatal(err)
+		}
+		if s, ok := n.Groups[id]; ok {
+			return s
+		}
+	}
+	p.t.Fatalf("no statistics of %s", id)
+	return GroupStats{}
+}
+
+// Task is what _tasks tells of one task.
+type Task struct {
+	ID        string
+	Number    int64  `json:"id"`
+	Node      string `json:"node"`
+	Action    string `json:"action"`
+	Cancelled bool   `json:"cancelled"`
+	Parent    string `json:"parent_task_id"`
+	CancelMS  int64  `json:"cancellation_time_millis"`
+	Headers   map[string]string
+	Status    struct {
+		State    string `json:"state"`
+		Position int    `json:"position"`
+		Tracked  *bool  `json:"tracked"`
+	} `json:"status"`
+}
+
+// Tasks lists the tasks of an action (with wildcards), with their status.
+func (p *Process) Tasks(action string) []Task {
+	p.t.Helper()
+	var l struct {
+		Tasks []Task `json:"tasks"`
+	}
+	p.Must(http.MethodGet, "/_tasks?detailed&group_by=none&actions="+action, "", &l)
+	for i := range l.Tasks {
+		l.Tasks[i].ID = fmt.Sprintf("%s:%d", l.Tasks[i].Node, l.Tasks[i].Number)
+	}
+	return l.Tasks
+}
+
+// Await asks until ok holds. It fails the test when that takes longer than a minute, far longer than anything that is awaited.
+func (p *Process) Await(what string, ok func() bool) {
+	p.t.Helper()
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			p.t.Fatalf("never: %s\n%s", what, p.log)
+		}
+	}
+}
+
+// AwaitQueued waits until so many searches of the group are parked.
+func (p *Process) AwaitQueued(id string, n int) {
+	p.t.Helper()
+	p.Await(fmt.Sprintf("%d parked", n), func() bool { return p.Stats(id).QueuedCurrent == n })
+}
+
+// ErrorType is the type of an answer that is an error; empty when it is none.
+func (a Answer) ErrorType() string {
+	var e struct {
+		Error struct {
+			Type string `json:"type"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(a.Body, &e) != nil {
+		return ""
+	}
+	return e.Error.Type
+}
+
+// tail keeps the end of what is written to it. It is safe for concurrent use.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+const tailBytes = 64 << 10
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, b...)
+	if len(t.text) > tailBytes {
+		t.text = append([]byte(nil), t.text[len(t.text)-tailBytes:]...)
+	}
+	return len(b), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.text)
+}
+
+// Restart starts the server again on the same data after it was killed or stopped.
+func (p *Process) Restart(overrides ...string) *Process {
+	p.t.Helper()
+	if !p.ended {
+		p.t.Fatal(errors.New("the server still runs"))
+	}
+	return Start(p.t, append([]string{"path.data=" + p.data}, overrides...)...)
+}
