@@ -3,6 +3,7 @@ package settings_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -25,21 +26,29 @@ func TestListenersHearChangesOneAtATimeInOrder(t *testing.T) {
 		r := open(t, &memory{}, nil)
 		var (
 			inside int
+			mu     sync.Mutex
 			heard  []*settings.Snapshot
 		)
+		all := func() []*settings.Snapshot {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(heard)
+		}
 		first := func(old, new *settings.Snapshot) {
 			if inside++; inside != 1 {
 				t.Error("two listeners at once")
 			}
-			if len(heard) > 0 && heard[len(heard)-1] != old {
+			if before := all(); len(before) > 0 && before[len(before)-1] != old {
 				t.Error("changes out of order")
 			}
+			mu.Lock()
 			heard = append(heard, new)
+			mu.Unlock()
 			time.Sleep(time.Second) // slow: the others want their turn meanwhile
 			inside--
 		}
 		second := func(_, new *settings.Snapshot) {
-			if inside != 0 || heard[len(heard)-1] != new {
+			if so := all(); inside != 0 || so[len(so)-1] != new {
 				t.Error("the second listener is not called after the first")
 			}
 			if r.Snapshot() != new {
@@ -55,16 +64,13 @@ func TestListenersHearChangesOneAtATimeInOrder(t *testing.T) {
 				if _, err := r.Apply(t.Context(), change(n)); err != nil {
 					t.Error(err)
 				}
-				for _, s := range heard {
-					if s.Int("search.max_buckets") == n {
-						return
-					}
+				if !slices.ContainsFunc(all(), func(s *settings.Snapshot) bool { return s.Int("search.max_buckets") == n }) {
+					t.Errorf("Apply of %d returned before its listeners did", n)
 				}
-				t.Errorf("Apply of %d returned before its listeners did", n)
 			})
 		}
 		clients.Wait()
-		if len(heard) != 20 || heard[19] != r.Snapshot() {
+		if heard := all(); len(heard) != 20 || heard[19] != r.Snapshot() {
 			t.Errorf("heard of %d changes of 20", len(heard))
 		}
 	})

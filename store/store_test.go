@@ -1,8 +1,10 @@
 package store_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -339,5 +341,40 @@ func TestDamagedFile(t *testing.T) {
 			}
 			wantDamaged(t, dir)
 		})
+	}
+}
+
+// Whatever bytes are wrong: the file is opened or refused with its name; it is never the end of the
+// process.
+func TestDamagedAnywhere(t *testing.T) {
+	whole, err := os.ReadFile(filepath.Join(filled(t), "wlmserver.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := os.Getpagesize()
+	used := 8 * page // the rest of the file is still empty
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		b := bytes.Clone(whole)
+		for range 1 + random.IntN(5) {
+			b[random.IntN(used)] = byte(random.Uint32())
+		}
+		if seed%3 == 0 {
+			head := random.IntN(used/page) * page
+			for i := range 64 {
+				b[head+i] = byte(random.Uint32())
+			}
+		}
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "wlmserver.db"), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		db, err := store.Open(dir)
+		if err == nil {
+			err = errors.Join(db.PutSettings(t.Context(), map[string]string{"a": "b"}), db.DeleteGroup(t.Context(), "group-1"), db.Close())
+		}
+		if _, ok := errors.AsType[*store.DamagedError](err); err != nil && !ok {
+			t.Errorf("seed %d: %v", seed, err)
+		}
 	}
 }
