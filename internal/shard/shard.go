@@ -110,9 +110,9 @@ type QueryResult struct {
 	Count int
 	Hits  []Hit
 
-	Reader   Reader
-	Fetched  []Document // only with an InlineFetch
-	Usage    Usage
+	Reader  Reader
+	Fetched []Document // only with an InlineFetch
+	Usage   Usage
 }
 
 // Position returns the position of the i-th document that the shard offers in

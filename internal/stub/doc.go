@@ -19,7 +19,9 @@
 //
 // The body of a search says it under "ext": {"stub": {...}}; what it leaves out
 // comes from the index's settings index.stub.*, and then from the configuration.
-// Every amount is that of one shard. See Cost for the keys.
+// Every amount is that of one shard. See Cost for the keys. One more key, in a body
+// alone, is nested: the indices of a search that is carried out first, on behalf of
+// this one, as the lookup of a real query would be.
 //
 // A phase holds its memory, burns its processor time and then waits until its
 // time is over, so a query that takes 300 ms and burns 50 ms lasts 300 ms. All

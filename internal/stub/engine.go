@@ -29,6 +29,10 @@ type Config struct {
 	// Nested carries out a search on behalf of another one, whose execution's
 	// context it is given. Nil: a search that asks for one is refused.
 	Nested func(context.Context, *search.Request) (*search.Response, error)
+
+	// Panicked is told of a panic in the work of a shard, which fails that shard
+	// and nothing else. May be nil.
+	Panicked func(value any, stack []byte)
 }
 
 const (

@@ -38,7 +38,7 @@ func (l *local) Query(ctx context.Context, r *shard.QueryRequest, done func(*sha
 	case r.Scroll:
 		action = actionScrollQuery
 	}
-	run(ctx, l, action, r.Shard, r.Parent, l.query(r), done)
+	begin(ctx, l, action, r.Shard, r.Parent, l.query(r), done)
 }
 
 func (l *local) Fetch(ctx context.Context, r *shard.FetchRequest, done func(*shard.FetchResult, error)) {
@@ -46,45 +46,62 @@ func (l *local) Fetch(ctx context.Context, r *shard.FetchRequest, done func(*sha
 	if r.Scroll {
 		action = actionScrollFetch
 	}
-	run(ctx, l, action, r.Shard, r.Parent, l.fetch(r), done)
+	begin(ctx, l, action, r.Shard, r.Parent, l.fetch(r), done)
 }
 
-// run does work on the pool under a task of its own, and tells done how it went.
-// Whatever happens to the work, the task ends, and before done is called.
-func run[T any](ctx context.Context, l *local, action string, id shard.ID, parent shard.Task, work func(*phase) (T, error), done func(T, error)) {
-	var result T
-	e := l.engine
-	t, err := e.register(ctx, action, id, parent)
-	if err != nil {
-		done(result, err)
+// begin has work done on the pool under a task of its own, and done told how it
+// went.
+func begin[T any](ctx context.Context, l *local, action string, id shard.ID, parent shard.Task, do func(*phase) (T, error), done func(T, error)) {
+	w := &shardWork[T]{engine: l.engine, id: id, action: action, do: do, done: done}
+	if w.task, w.err = l.engine.register(ctx, action, id, parent); w.err != nil {
+		done(w.result, w.err)
 		return
 	}
-	end := func(err error) {
-		t.End()
-		done(result, err)
-	}
-	j := &job{
-		run: func() {
-			defer func() {
-				if p := recover(); p != nil {
-					err = panicked(p)
-				}
-			}()
-			p := phase{task: t, budget: &e.work, quit: e.pool.quit}
-			p.begin()
-			defer p.end()
-			result, err = work(&p)
-		},
-		finish: func() { end(err) },
-		drop: func(why error) {
-			if t.Context().Err() != nil {
-				why = taskCancelled(t)
-			}
-			end(why)
-		},
-	}
-	e.pool.submit(t.Context(), j, func() string { return action + " of shard " + describeShard(id) })
+	w.job.work = w
+	l.engine.pool.submit(w.task.Context(), &w.job)
 }
+
+// shardWork is the work of one phase on one shard. Whatever happens to it, its
+// task ends, and before done is called.
+type shardWork[T any] struct {
+	job    job
+	engine *Engine
+	task   *tasks.Task
+	id     shard.ID
+	action string
+	do     func(*phase) (T, error)
+	done   func(T, error)
+
+	result T
+	err    error
+}
+
+func (w *shardWork[T]) run() {
+	defer func() {
+		if p := recover(); p != nil {
+			w.err = w.engine.panicked(p)
+		}
+	}()
+	p := phase{task: w.task, budget: &w.engine.work, quit: w.engine.pool.quit}
+	p.begin()
+	defer p.end()
+	w.result, w.err = w.do(&p)
+}
+
+func (w *shardWork[T]) finish() {
+	w.task.End()
+	w.done(w.result, w.err)
+}
+
+func (w *shardWork[T]) drop(why error) {
+	w.err = why
+	if w.task.Context().Err() != nil {
+		w.err = taskCancelled(w.task)
+	}
+	w.finish()
+}
+
+func (w *shardWork[T]) what() string { return w.action + " of shard " + describeShard(w.id) }
 
 // register starts the task of a phase. A parent that is gone has been answered
 // for already.
@@ -102,10 +119,13 @@ func (e *Engine) register(ctx context.Context, action string, id shard.ID, paren
 func describeShard(id shard.ID) string { return "[" + id.Index + "][" + strconv.Itoa(id.Number) + "]" }
 
 // panicked turns what a panic left into the failure of one shard.
-func panicked(p any) error {
+func (e *Engine) panicked(value any) error {
+	if e.config.Panicked != nil {
+		e.config.Panicked(value, debug.Stack())
+	}
 	return &search.ShardError{
 		Type:   "runtime_exception",
-		Reason: fmt.Sprintf("the shard's work panicked: %v\n%s", p, debug.Stack()),
+		Reason: fmt.Sprintf("the work of the shard panicked: %v", value),
 		Status: http.StatusInternalServerError,
 	}
 }
@@ -137,8 +157,7 @@ func (l *local) query(r *shard.QueryRequest) func(*phase) (*shard.QueryResult, e
 		if err != nil {
 			return nil, err
 		}
-		p.report(0)
-		result.Usage = p.used
+		result.Usage = p.end()
 		return result, nil
 	}
 }
@@ -198,8 +217,7 @@ func (l *local) fetch(r *shard.FetchRequest) func(*phase) (*shard.FetchResult, e
 		for i, position := range r.Positions {
 			documents[i] = from.document(position, r.Shard)
 		}
-		p.report(0)
-		return &shard.FetchResult{Documents: documents, Usage: p.used}, nil
+		return &shard.FetchResult{Documents: documents, Usage: p.end()}, nil
 	}
 }
 

@@ -52,13 +52,20 @@ type pool struct {
 	wait      time.Duration
 }
 
-// job is one piece of work. Exactly one of two things happens to it: run and then
-// finish are called on a worker, or drop is, with the reason, on any goroutine.
-// The pool has forgotten the job when it calls finish. None of them may panic.
+// work is what a worker does. Exactly one of two things happens to it: run and
+// then finish are called on a worker, or drop is, with the reason, on any
+// goroutine. The pool has forgotten it when it calls finish. None of them may
+// panic.
+type work interface {
+	run()
+	finish()
+	drop(why error)
+	what() string // for the message that there was no room for it
+}
+
+// job is the place of work in the pool.
 type job struct {
-	run    func()
-	finish func()
-	drop   func(error)
+	work work
 
 	// Guarded by the pool's lock.
 	waiting  bool
@@ -74,13 +81,13 @@ func newPool(name string, size, capacity int) *pool {
 
 // submit hands j to a worker, or lets it wait for one; then it leaves the queue as
 // soon as ctx ends, with context.Cause. When there is no room it is dropped with
-// a *search.PoolFullError, whose Work is what.
-func (p *pool) submit(ctx context.Context, j *job, what func() string) {
+// a *search.PoolFullError.
+func (p *pool) submit(ctx context.Context, j *job) {
 	p.mu.Lock()
 	switch {
 	case p.closed:
 		p.mu.Unlock()
-		j.drop(errPoolClosed)
+		j.work.drop(errPoolClosed)
 	case len(p.idle) > 0:
 		worker := p.idle[len(p.idle)-1] // the one whose caches are warmest
 		p.idle = p.idle[:len(p.idle)-1]
@@ -93,7 +100,7 @@ func (p *pool) submit(ctx context.Context, j *job, what func() string) {
 		p.active++
 		p.workers.Add(1)
 		p.mu.Unlock()
-		go p.work(j)
+		go p.worker(j)
 	case p.queued < p.capacity:
 		p.pushLocked(j)
 		p.mu.Unlock()
@@ -105,8 +112,8 @@ func (p *pool) submit(ctx context.Context, j *job, what func() string) {
 			Queued: p.queued, Capacity: p.capacity, Completed: p.completed,
 		}
 		p.mu.Unlock()
-		full.Work = what()
-		j.drop(full)
+		full.Work = j.work.what()
+		j.work.drop(full)
 	}
 }
 
@@ -120,7 +127,7 @@ func (p *pool) watch(ctx context.Context, j *job) {
 		}
 		p.mu.Unlock()
 		if waits {
-			j.drop(context.Cause(ctx))
+			j.work.drop(context.Cause(ctx))
 		}
 	})
 	p.mu.Lock()
@@ -133,12 +140,12 @@ func (p *pool) watch(ctx context.Context, j *job) {
 	}
 }
 
-// work is the life of a worker.
-func (p *pool) work(j *job) {
+// worker is the life of a worker, which begins with a job.
+func (p *pool) worker(j *job) {
 	defer p.workers.Done()
 	var mailbox chan *job
 	for j != nil {
-		runLocked(j.run)
+		runLocked(j.work)
 
 		p.mu.Lock()
 		p.active--
@@ -154,7 +161,7 @@ func (p *pool) work(j *job) {
 		case p.closed:
 			p.threads--
 			p.mu.Unlock()
-			j.finish()
+			j.work.finish()
 			return
 		default:
 			if mailbox == nil {
@@ -166,7 +173,7 @@ func (p *pool) work(j *job) {
 		if unwatch != nil {
 			unwatch()
 		}
-		j.finish()
+		j.work.finish()
 		if next == nil {
 			next = <-mailbox // nil when the pool is closed
 		}
@@ -174,11 +181,11 @@ func (p *pool) work(j *job) {
 	}
 }
 
-// runLocked calls f on a thread that nothing else uses meanwhile.
-func runLocked(f func()) {
+// runLocked runs w on a thread that nothing else uses meanwhile.
+func runLocked(w work) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	f()
+	w.run()
 }
 
 func (p *pool) pushLocked(j *job) {
@@ -234,7 +241,7 @@ func (p *pool) close() {
 		if j.unwatch != nil {
 			j.unwatch()
 		}
-		j.drop(errPoolClosed)
+		j.work.drop(errPoolClosed)
 	}
 	p.workers.Wait()
 }

@@ -40,6 +40,7 @@ type phase struct {
 
 	lastCPU time.Duration // of the thread, when it was told last
 	used    shard.Usage
+	ended   bool
 }
 
 // begin starts the account of a phase.
@@ -48,10 +49,14 @@ func (p *phase) begin() {
 	p.lastCPU = threadCPU()
 }
 
-// end closes the account.
-func (p *phase) end() {
-	p.report(0)
-	p.work.Done()
+// end closes the account and tells what is in it. It may be called again.
+func (p *phase) end() shard.Usage {
+	if !p.ended {
+		p.ended = true
+		p.report(0)
+		p.work.Done()
+	}
+	return p.used
 }
 
 // report tells the task what was used since it was last told.
