@@ -118,10 +118,9 @@ func TestCommandsWork(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, typed)
 	}
-	lines := strings.Split(string(typed), "\n")
 	counts := map[string]int{}
-	for _, l := range lines {
-		counts[strings.TrimSpace(l)]++
+	for _, m := range regexp.MustCompile(`(?m)^ *(\d+) (200|429|500)$`).FindAllStringSubmatch(string(typed), -1) {
+		counts[m[2]] = number(t, m[1])
 	}
 	if n := counts["200"] + counts["429"] + counts["500"]; n != 40 || counts["200"] == 0 || counts["429"] == 0 {
 		t.Errorf("of 40 searches %d were answered with 200, %d with 429, %d with 500\n%s", counts["200"], counts["429"], counts["500"], typed)

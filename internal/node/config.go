@@ -3,6 +3,7 @@ package node
 import (
 	"io"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/wlmserver/wlmserver/auth"
 	"github.com/wlmserver/wlmserver/internal/stub"
 	"github.com/wlmserver/wlmserver/internal/units"
+	"github.com/wlmserver/wlmserver/settings"
 	"github.com/wlmserver/wlmserver/wlm"
 )
 
@@ -93,4 +95,14 @@ func (c Config) startSettings() map[string]string {
 	}
 	maps.Copy(start, c.Settings)
 	return start
+}
+
+// shown is the configuration as GET _nodes shows it, by key.
+func (c Config) shown() []settings.KV {
+	start := c.startSettings()
+	all := make([]settings.KV, 0, len(start))
+	for _, key := range slices.Sorted(maps.Keys(start)) {
+		all = append(all, settings.KV{Key: key, Value: start[key]})
+	}
+	return all
 }

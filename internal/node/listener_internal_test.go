@@ -64,7 +64,7 @@ func TestListenerWaitsOutAShortage(t *testing.T) {
 		if _, err := l.Accept(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(calmAfter - time.Millisecond)
+		time.Sleep(calmAfter - firstRetry - time.Millisecond)
 		synctest.Wait()
 		if log.Len() > 0 {
 			t.Errorf("logged during the shortage: %s", log.String())

@@ -2,10 +2,13 @@ package node
 
 import (
 	"context"
+	"encoding/base64"
 	"net"
 	"net/http"
 	"runtime"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/wlmserver/wlmserver/api/rest"
 	"github.com/wlmserver/wlmserver/auth"
@@ -47,11 +50,15 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 	}
 	undo = append(undo, func() { listener.Close() })
 
-	db, err := store.Open(ctx, c.DataPath)
+	db, err := store.Open(c.DataPath)
 	if err != nil {
 		return nil, err
 	}
 	undo = append(undo, func() { db.Close() })
+	id, err := db.NodeID()
+	if err != nil {
+		return nil, err
+	}
 	cluster, err := settings.Open(ctx, db, c.startSettings())
 	if err != nil {
 		return nil, err
@@ -79,13 +86,13 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 
 	address := listener.Addr().String()
 	host, _, _ := net.SplitHostPort(address)
-	manager := tasks.NewManager(db.NodeID(), tasks.WithNames(c.NodeName, host, address), tasks.WithOnEnd(func(t *tasks.Task) {
+	manager := tasks.NewManager(id, tasks.WithNames(c.NodeName, host, address), tasks.WithOnEnd(func(t *tasks.Task) {
 		if group := t.Group(); group != "" {
 			admission.Completed(group)
 		}
 	}))
 	engine := stub.New(stub.Config{
-		Node: db.NodeID(), NodeName: c.NodeName, Tasks: manager,
+		Node: id, NodeName: c.NodeName, Tasks: manager,
 		PoolSize: c.SearchPool.Size, QueueSize: c.SearchPool.QueueSize,
 		MaxDocumentBytes: c.HeapSize / 4, MaxWorkBytes: c.HeapSize / 2,
 		Defaults: c.Stub,
@@ -104,11 +111,11 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 		Search: service, Groups: registry, Settings: cluster, Tasks: manager, Auth: who, Admission: admission, Stub: engine,
 		Stats: stats.New(stats.Source{Admission: admission, Tasks: manager, HeapSize: c.HeapSize, Processors: processors}),
 		Node: rest.NodeInfo{
-			ID: db.NodeID(), Name: c.NodeName, ClusterName: c.ClusterName, ClusterUUID: db.ClusterID(),
+			ID: id, Name: c.NodeName, ClusterName: c.ClusterName, ClusterUUID: clusterID(id),
 			// There is no transport between nodes yet; clients want an address all the same.
 			TransportAddress: address, Host: host, IP: host, HTTPAddress: address,
 			Roles:    []string{"cluster_manager", "data"},
-			Settings: c.startKVs(),
+			Settings: c.shown(),
 			Build:    rest.Build{Version: version.Build, Hash: version.Revision, Date: version.Date},
 			Started:  started, HeapSize: c.HeapSize, Processors: processors,
 			SearchThreads: c.SearchPool.Size, SearchQueue: c.SearchPool.QueueSize,
@@ -164,4 +171,10 @@ func causeName(cause error) string {
 		return c.Kind.String()
 	}
 	return "other"
+}
+
+// clusterID is the id of the cluster that is this node alone: always the same for the same data folder.
+func clusterID(node string) string {
+	id := uuid.NewSHA1(uuid.NameSpaceOID, []byte(node))
+	return base64.RawURLEncoding.EncodeToString(id[:])
 }
