@@ -28,6 +28,7 @@ const module = "github.com/wlmserver/wlmserver"
 var arrows = map[string][]string{
 	"internal/units":   {},
 	"internal/jsondoc": {},
+	"internal/nearest": {},
 
 	"groups":              leaf,
 	"settings":            leaf,
@@ -39,31 +40,35 @@ var arrows = map[string][]string{
 	"wlm":    {"groups", "internal/sharedtier"},
 	"search": {"wlm", "tasks", "groups", "settings", "internal/units"},
 	"stats":  {"wlm", "tasks", "groups"},
-	"store":  {"groups", "settings"},
 
-	"internal/stub": {"search", "tasks", "internal/shard", "internal/units", "internal/jsondoc"},
-	"api/rest": {
-		"search", "stats", "groups", "settings", "tasks", "auth", "wlm",
-		"internal/stub", "internal/units", "internal/jsondoc",
-	},
+	"store":          {"groups", "settings"},
+	"store/contract": {"groups", "settings"},
 
-	"internal/node": slices.Concat(public, []string{
-		"internal/units", "internal/jsondoc", "internal/sharedtier", "internal/shard", "internal/stub",
+	"internal/stub": slices.Concat(leaf, []string{"search", "tasks", "internal/shard"}),
+	"api/rest": slices.Concat(leaf, []string{
+		"search", "stats", "groups", "settings", "tasks", "auth", "wlm", "internal/stub",
 	}),
+
+	"internal/node": slices.Concat(leaf, public, []string{"internal/sharedtier", "internal/shard", "internal/stub"}),
 	"wlmtest":       {"internal/node"},
 	"internal/demo": {"internal/node"},
 	"cmd/wlmserver": slices.Concat(public, []string{"internal/node", "internal/demo"}),
 }
 
 // leaf is what a package may import that knows no other of ours.
-var leaf = []string{"internal/units", "internal/jsondoc"}
+var leaf = []string{"internal/units", "internal/jsondoc", "internal/nearest"}
 
 // public are the packages outside internal that sit below internal/node.
 var public = []string{"groups", "settings", "tasks", "auth", "wlm", "search", "stats", "store", "api/rest"}
 
-// wholeServer is what the packages under test/ may import: they drive the server as a
-// whole, or its public parts.
-var wholeServer = slices.Concat(public, []string{"internal/node", "wlmtest"})
+// wholeServer is what the packages under test/ may import, beside one another: they drive
+// the server as a whole, or its public parts.
+var wholeServer = slices.Concat(public, []string{"internal/node", "wlmtest", "test/server"})
+
+// contracts are the suites of tests that implementations of a port run, by who runs them.
+var contracts = map[string][]string{
+	"store": {"store/contract"},
+}
 
 // libraries are the packages that others import without the server, with the modules of
 // third parties that each may bring along. One more is paid for by every user.
@@ -107,7 +112,7 @@ func TestImports(t *testing.T) {
 		}
 
 		// A test may use all that its package rests on, however deep.
-		below := reachable(allowed)
+		below := reachable(slices.Concat(allowed, contracts[name]))
 		for _, to := range ours(slices.Concat(p.TestImports, p.XTestImports)) {
 			if to != name && !slices.Contains(below, to) {
 				t.Errorf("a test of %s imports %s; it may import only the package itself and %s", name, to, orNothing(below))

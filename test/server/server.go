@@ -7,7 +7,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -114,11 +113,25 @@ type Process struct {
 	ended  bool
 }
 
-// Start runs a server on a free port, with a data folder of its own unless path.data is among the overrides (key=value each).
+// Start runs a server on a free port, with a data folder of its own; overrides are more of its configuration, key=value each.
 // When the test ends it is stopped in order, and the test fails if an invariant was violated or something is left.
 func Start(t testing.TB, overrides ...string) *Process {
 	t.Helper()
-	p := &Process{t: t, data: t.TempDir(), log: &tail{}}
+	return start(t, t.TempDir(), overrides)
+}
+
+// Restart starts the server again on the same data after it was killed or stopped.
+func (p *Process) Restart(overrides ...string) *Process {
+	p.t.Helper()
+	if !p.ended {
+		p.t.Fatal("the server still runs")
+	}
+	return start(p.t, p.data, overrides)
+}
+
+func start(t testing.TB, data string, overrides []string) *Process {
+	t.Helper()
+	p := &Process{t: t, data: data, log: &tail{}}
 	p.report = filepath.Join(t.TempDir(), "report.json")
 	p.Client = &http.Client{Transport: &http.Transport{
 		MaxIdleConnsPerHost: 20_000,
@@ -399,13 +412,4 @@ func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(t.text)
-}
-
-// Restart starts the server again on the same data after it was killed or stopped.
-func (p *Process) Restart(overrides ...string) *Process {
-	p.t.Helper()
-	if !p.ended {
-		p.t.Fatal(errors.New("the server still runs"))
-	}
-	return Start(p.t, append([]string{"path.data=" + p.data}, overrides...)...)
 }
