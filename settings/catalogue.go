@@ -167,8 +167,8 @@ func workloadSettings() []definition {
 	}
 	for _, resource := range []string{"cpu", "memory"} {
 		all = append(all,
-			double(rejectionThreshold(resource), "0.8", within(0, 0.9)),
-			double(cancellationThreshold(resource), "0.9", within(0, 0.95)))
+			double(rejectionThreshold(resource), "0.8", upTo(0.9)),
+			double(cancellationThreshold(resource), "0.9", upTo(0.95)))
 	}
 	return all
 }
@@ -201,9 +201,9 @@ func backpressureSettings() []definition {
 		enum(root+"mode", "monitor_only", "disabled", "monitor_only", "enforced"),
 		long(root+"interval_millis", "1000", 1, math.MaxInt64).static(),
 		integer(root+"node_duress.num_successive_breaches", "3", 1, math.MaxInt32),
-		double(root+"node_duress.cpu_threshold", "0.9", within(0, 1)),
-		double(root+"node_duress.heap_threshold", "0.7", within(0, 1)),
-		double(root+"node_duress.native_memory_threshold", "0.85", within(0, 1)),
+		double(root+"node_duress.cpu_threshold", "0.9", upTo(1)),
+		double(root+"node_duress.heap_threshold", "0.7", upTo(1)),
+		double(root+"node_duress.native_memory_threshold", "0.85", upTo(1)),
 		size(root+"node_duress.native_memory_limit", "0b"),
 		double(root+ratio, "0.1", shareAboveZero()),
 		double(root+rate, "0.003", aboveZero()),
@@ -222,11 +222,11 @@ func backpressureSettings() []definition {
 			double(prefix+ratio, "0.1", shareAboveZero()).instead(tree.ratio),
 			double(prefix+rate, "0.003", aboveZero()).instead(tree.rate),
 			double(prefix+burst, tree.burstDefault, atLeast(1)).instead(tree.burst),
-			double(prefix+"heap_percent_threshold", tree.heap, within(0, 1)),
-			double(prefix+"total_heap_percent_threshold", tree.totalHeap, within(0, 1)),
+			double(prefix+"heap_percent_threshold", tree.heap, upTo(1)),
+			double(prefix+"total_heap_percent_threshold", tree.totalHeap, upTo(1)),
 			double(prefix+"heap_variance", "2.0", atLeast(0)),
 			integer(prefix+"heap_moving_average_window_size", "100", 0, math.MaxInt32),
-			double(prefix+"native_memory_percent_threshold", "0.05", within(0, 1)),
+			double(prefix+"native_memory_percent_threshold", "0.05", upTo(1)),
 			long(prefix+"cpu_time_millis_threshold", tree.cpuMillis, 0, math.MaxInt64),
 			long(prefix+"elapsed_time_millis_threshold", tree.elapsedMillis, 0, math.MaxInt64))
 	}
@@ -236,23 +236,23 @@ func backpressureSettings() []definition {
 // staticSettings are known so that an attempt to change one is answered with what is wrong about it.
 func staticSettings() []definition {
 	all := []definition{
-		text("cluster.name", "wlmserver"),
-		text("node.name", ""),
-		text("node.heap_size", ""),
+		freeText("cluster.name", "wlmserver"),
+		freeText("node.name", ""),
+		freeText("node.heap_size", ""),
 		duration("node.shutdown_timeout", "10s"),
-		text("path.data", "data"),
-		text("http.host", "127.0.0.1"),
+		freeText("path.data", "data"),
+		freeText("http.host", "127.0.0.1"),
 		integer("http.port", "9200", 0, math.MaxUint16),
 		size("http.max_content_length", "100mb"),
 		size("http.max_header_size", "16384b"),
 		size("http.max_initial_line_length", "4096b"),
-		text("http.max_in_flight_bytes", ""),
-		text("transport.host", "127.0.0.1"),
+		freeText("http.max_in_flight_bytes", ""),
+		freeText("transport.host", "127.0.0.1"),
 		integer("transport.port", "9300", 0, math.MaxUint16),
 		integer("thread_pool.search.size", "", 1, math.MaxInt32),
 		integer("thread_pool.search.queue_size", "1000", 0, math.MaxInt32),
-		text("logger.level", "info"),
-		text("logger.format", ""),
+		freeText("logger.level", "info"),
+		freeText("logger.format", ""),
 	}
 	for i, d := range all {
 		all[i] = d.static()
@@ -271,7 +271,7 @@ func duration(key, def string) definition { return dynamic(key, def, Time, "", p
 
 func size(key, def string) definition { return dynamic(key, def, Bytes, ">= 0", parseSize) }
 
-func text(key, def string) definition { return dynamic(key, def, Text, "", parseText) }
+func freeText(key, def string) definition { return dynamic(key, def, Text, "", parseText) }
 
 func enum(key, def string, words ...string) definition {
 	return dynamic(key, def, Enum, strings.Join(words, ", "), parseEnum(words))

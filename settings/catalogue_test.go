@@ -1,7 +1,6 @@
 package settings_test
 
 import (
-	"bufio"
 	"os"
 	"slices"
 	"strings"
@@ -11,16 +10,15 @@ import (
 )
 
 func TestDefaultsAreThoseOfOpenSearch(t *testing.T) {
-	f, err := os.Open("testdata/opensearch-defaults.txt")
+	recorded, err := os.ReadFile("testdata/opensearch-defaults.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
 	theirs := map[string]string{}
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		key, text, ok := strings.Cut(lines.Text(), " = ")
+	for line := range strings.Lines(string(recorded)) {
+		key, text, ok := strings.Cut(strings.TrimSpace(line), " = ")
 		if !ok {
-			t.Fatalf("line without a value: %s", lines.Text())
+			t.Fatalf("line without a value: %s", line)
 		}
 		theirs[key] = strings.Trim(text, `"`)
 	}

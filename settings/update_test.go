@@ -61,7 +61,7 @@ func TestParseUpdateRefuses(t *testing.T) {
 		{`null`, &settings.NothingError{}},
 		{`{"persistent":{}}`, &settings.NothingError{}},
 		{`{"persistent":{},"other":{}}`, &settings.NothingError{Ignored: []string{"other"}}},
-		{`{"persistant":{"search.max_buckets":1}}`, &settings.NothingError{Ignored: []string{"persistant"}}},
+		{`{"permanent":{"search.max_buckets":1}}`, &settings.NothingError{Ignored: []string{"permanent"}}},
 		{`{"persistent":{"search":{}},"transient":null}`, &settings.NothingError{}},
 		{`{"persistent":5}`, &settings.ClassCastError{Scope: "persistent", Found: "number"}},
 		{`{"transient":"x"}`, &settings.ClassCastError{Scope: "transient", Found: "string"}},

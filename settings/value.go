@@ -111,7 +111,7 @@ func parseDouble(i interval) parser {
 // parseDecimal reads a finite number in decimal notation. strconv alone would also take hexadecimal
 // digits, underscores and the words for infinity and not-a-number.
 func parseDecimal(text string) (float64, error) {
-	if strings.Trim(text, "0123456789+-.eE") != "" || strings.Contains(text, "_") {
+	if strings.Trim(text, "0123456789+-.eE") != "" {
 		return 0, strconv.ErrSyntax
 	}
 	return strconv.ParseFloat(text, 64)
@@ -123,7 +123,8 @@ type interval struct {
 	open        bool // least itself does not belong to it
 }
 
-func within(least, most float64) interval { return interval{least: least, most: most} }
+// upTo is from 0 to most.
+func upTo(most float64) interval { return interval{most: most} }
 
 func atLeast(least float64) interval { return interval{least: least, most: math.Inf(1)} }
 

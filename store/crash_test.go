@@ -115,7 +115,11 @@ func changeForEver(dir string) {
 // tells how many changes it has acknowledged.
 func runUntilKilled(t *testing.T, dir string, first int, after time.Duration) int {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self)
 	cmd.Env = append(os.Environ(), crashDir+"="+dir, crashFirst+"="+strconv.Itoa(first))
 	var complaints strings.Builder
 	cmd.Stderr = &complaints
@@ -170,7 +174,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 
 	dir := t.TempDir()
 	now := &model{groups: map[string]*groups.Group{}, settings: map[string]string{}}
-	n, under := 0, 0
+	n, unacknowledged := 0, 0
 	for round := range rounds {
 		acknowledged := runUntilKilled(t, dir, n, time.Duration(random.Int64N(int64(60*time.Millisecond))))
 		for range acknowledged {
@@ -189,7 +193,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			}
 			now = next
 			n++
-			under++
+			unacknowledged++
 		}
 		if _, err := groups.Open(t.Context(), db); err != nil {
 			t.Fatalf("round %d: %v", round, err)
@@ -202,7 +206,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("%d changes, %d of them complete but not acknowledged", n, under)
+	t.Logf("%d changes, %d of them complete but not acknowledged", n, unacknowledged)
 	if n < rounds {
 		t.Errorf("only %d changes in %d rounds: the processes were killed before they did anything", n, rounds)
 	}

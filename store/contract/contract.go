@@ -59,30 +59,32 @@ func Groups(t *testing.T, open func() groups.Repository) {
 			t.Fatalf("groups after a restart %v, want %v", got, want)
 		}
 	}
-	each := func(name string, test func(t *testing.T)) {
-		t.Run(name, func(t *testing.T) {
-			test(t)
-			for id := range read(t) {
-				remove(t, id)
-			}
-			same(t)
-		})
+	// empty removes what the test before has left.
+	empty := func(t *testing.T) {
+		t.Helper()
+		for id := range read(t) {
+			remove(t, id)
+		}
+		same(t)
 	}
 
-	each("empty at first", func(t *testing.T) { same(t) })
-	each("keeps all that a group has", func(t *testing.T) {
+	t.Run("empty at first", func(t *testing.T) { same(t) })
+	t.Run("keeps all that a group has", func(t *testing.T) {
+		empty(t)
 		put(t, full("a"))
 		put(t, bare("b"))
 		same(t, full("a"), bare("b"))
 	})
-	each("replaces a group with the same id", func(t *testing.T) {
+	t.Run("replaces a group with the same id", func(t *testing.T) {
+		empty(t)
 		put(t, full("a"))
 		put(t, bare("a"))
 		same(t, bare("a"))
 		put(t, full("a"))
 		same(t, full("a"))
 	})
-	each("deletes one and leaves the others", func(t *testing.T) {
+	t.Run("deletes one and leaves the others", func(t *testing.T) {
+		empty(t)
 		put(t, full("a"))
 		put(t, full("b"))
 		put(t, full("c"))
@@ -91,20 +93,23 @@ func Groups(t *testing.T, open func() groups.Repository) {
 		put(t, bare("b"))
 		same(t, full("a"), bare("b"), full("c"))
 	})
-	each("deletes what is not there", func(t *testing.T) {
+	t.Run("deletes what is not there", func(t *testing.T) {
+		empty(t)
 		remove(t, "a")
 		put(t, bare("b"))
 		remove(t, "a")
 		same(t, bare("b"))
 	})
-	each("keeps any text", func(t *testing.T) {
+	t.Run("keeps any text", func(t *testing.T) {
+		empty(t)
 		g := bare("text")
 		g.Name = "Zürich \"東京\"\\ \n\t\x01 " + strings.Repeat("é", 200)
 		g.Settings = map[string]string{"": "", "a=b": "{}", "\u2028": "<&>"}
 		put(t, g)
 		same(t, g)
 	})
-	each("keeps many", func(t *testing.T) {
+	t.Run("keeps many", func(t *testing.T) {
+		empty(t)
 		var all []*groups.Group
 		for i := range 150 {
 			g := full(fmt.Sprintf("group-%d", i*7919%150))
@@ -113,7 +118,8 @@ func Groups(t *testing.T, open func() groups.Repository) {
 		}
 		same(t, all...)
 	})
-	each("shares nothing with its callers", func(t *testing.T) {
+	t.Run("shares nothing with its callers", func(t *testing.T) {
+		empty(t)
 		given := full("a")
 		put(t, given)
 		spoil(given)
@@ -127,7 +133,8 @@ func Groups(t *testing.T, open func() groups.Repository) {
 		}
 		same(t, full("a"))
 	})
-	each("does nothing for who has gone", func(t *testing.T) {
+	t.Run("does nothing for who has gone", func(t *testing.T) {
+		empty(t)
 		put(t, full("a"))
 		ctx, gone := ended(t)
 		if err := repository.PutGroup(ctx, bare("a")); !errors.Is(err, gone) {
@@ -172,16 +179,16 @@ func Settings(t *testing.T, open func() settings.Repository) {
 			}
 		}
 	}
-	each := func(name string, test func(t *testing.T)) {
-		t.Run(name, func(t *testing.T) {
-			test(t)
-			put(t, nil)
-			same(t, nil)
-		})
+	// empty removes what the test before has left.
+	empty := func(t *testing.T) {
+		t.Helper()
+		put(t, nil)
+		same(t, nil)
 	}
 
-	each("empty at first", func(t *testing.T) { same(t, nil) })
-	each("replaces all at once", func(t *testing.T) {
+	t.Run("empty at first", func(t *testing.T) { same(t, nil) })
+	t.Run("replaces all at once", func(t *testing.T) {
+		empty(t)
 		put(t, map[string]string{"a": "1", "b": "2"})
 		same(t, map[string]string{"a": "1", "b": "2"})
 		put(t, map[string]string{"b": "3", "c": "4"})
@@ -189,14 +196,16 @@ func Settings(t *testing.T, open func() settings.Repository) {
 		put(t, map[string]string{})
 		same(t, nil)
 	})
-	each("keeps any text", func(t *testing.T) {
+	t.Run("keeps any text", func(t *testing.T) {
+		empty(t)
 		all := map[string]string{
 			"wlm.workload_group.mode": "enabled", "a.b": "", "quoted": "\"\\\n\x00<&>", "東京": "é", "long": strings.Repeat("x", 100_000),
 		}
 		put(t, all)
 		same(t, all)
 	})
-	each("shares nothing with its callers", func(t *testing.T) {
+	t.Run("shares nothing with its callers", func(t *testing.T) {
+		empty(t)
 		given := map[string]string{"a": "1"}
 		put(t, given)
 		given["a"], given["b"] = "2", "3"
@@ -208,7 +217,8 @@ func Settings(t *testing.T, open func() settings.Repository) {
 		got["a"], got["b"] = "2", "3" // an empty repository, too, must give a map to write to
 		same(t, map[string]string{"a": "1"})
 	})
-	each("does nothing for who has gone", func(t *testing.T) {
+	t.Run("does nothing for who has gone", func(t *testing.T) {
+		empty(t)
 		put(t, map[string]string{"a": "1"})
 		ctx, gone := ended(t)
 		if err := repository.PutSettings(ctx, map[string]string{"a": "2"}); !errors.Is(err, gone) {
