@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -32,6 +33,8 @@ const childVariable = "WLMSERVER_TEST_SERVER"
 type job struct {
 	Overrides []string `json:"overrides"`
 	Report    string   `json:"report"` // the file that it leaves when it stops
+	Plain     bool     `json:"plain"`  // without verification and history, as users run it
+	Bare      bool     `json:"bare"`   // serve by net/http alone
 }
 
 // Report is what the process leaves when it has stopped in order.
@@ -57,6 +60,9 @@ func serve(text string) error {
 	if err := json.Unmarshal([]byte(text), &j); err != nil {
 		return err
 	}
+	if j.Bare {
+		return serveBare(j.Report)
+	}
 	config, err := node.Load(node.Sources{Overrides: j.Overrides})
 	if err != nil {
 		return err
@@ -69,13 +75,14 @@ func serve(text string) error {
 	)
 	config.Log.Output = os.Stderr
 	config.Admission = []wlm.Option{
-		wlm.WithRecorder(&recorder),
-		wlm.WithVerification(func(v string) {
+		func(a *wlm.Admission) { admission = a },
+	}
+	if !j.Plain {
+		config.Admission = append(config.Admission, wlm.WithRecorder(&recorder), wlm.WithVerification(func(v string) {
 			mu.Lock()
 			defer mu.Unlock()
 			violations = append(violations, v)
-		}),
-		func(a *wlm.Admission) { admission = a },
+		}))
 	}
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, syscall.SIGTERM)
@@ -90,11 +97,68 @@ func serve(text string) error {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	out, err := json.Marshal(Report{Events: recorder.Events(), Violations: append(violations, admission.CheckQuiet()...)})
+	return leave(j.Report, Report{Events: recorder.Events(), Violations: append(violations, admission.CheckQuiet()...)})
+}
+
+func leave(file string, r Report) error {
+	out, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(j.Report, out, 0o600)
+	return os.WriteFile(file, out, 0o600)
+}
+
+func serveBare(report string) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			return
+		}
+		if r.URL.Path == "/park" {
+			<-r.Context().Done()
+			return
+		}
+		w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+		_, _ = io.WriteString(w, `{"took":0,"timed_out":false,"hits":{"total":{"value":0,"relation":"eq"},"max_score":null,"hits":[]}}`)
+	})}
+	term := make(chan os.Signal, 1)
+	signal.Notify(term, syscall.SIGTERM)
+	fmt.Println("http://" + l.Addr().String())
+	go func() {
+		<-term
+		_ = s.Close()
+	}()
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return leave(report, Report{})
+}
+
+// Resident is the process's resident memory in bytes.
+func (p *Process) Resident() int64 {
+	p.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
+	if err != nil {
+		p.t.Skipf("resident memory cannot be read here: %v", err)
+	}
+	var size, resident int64
+	if _, err := fmt.Sscan(string(text), &size, &resident); err != nil {
+		p.t.Fatal(err)
+	}
+	return resident * int64(os.Getpagesize())
+}
+
+// OpenFiles is how many files and connections the process has open.
+func (p *Process) OpenFiles() int {
+	p.t.Helper()
+	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.cmd.Process.Pid))
+	if err != nil {
+		p.t.Skipf("open files cannot be counted here: %v", err)
+	}
+	return len(files)
 }
 
 // Process is a server that runs as a process of its own.
@@ -117,7 +181,20 @@ type Process struct {
 // When the test ends it is stopped in order, and the test fails if an invariant was violated or something is left.
 func Start(t testing.TB, overrides ...string) *Process {
 	t.Helper()
-	return start(t, t.TempDir(), overrides)
+	return start(t, t.TempDir(), job{Overrides: overrides})
+}
+
+// StartPlain is Start without verification and history, for measurements.
+func StartPlain(t testing.TB, overrides ...string) *Process {
+	t.Helper()
+	return start(t, t.TempDir(), job{Overrides: overrides, Plain: true})
+}
+
+// StartBare runs a server that consists of net/http and a handler that reads the body and answers a few bytes, or with the path
+// /park does not answer before the client has gone: the scale for measurements.
+func StartBare(t testing.TB) *Process {
+	t.Helper()
+	return start(t, t.TempDir(), job{Bare: true})
 }
 
 // Restart starts the server again on the same data after it was killed or stopped.
@@ -126,10 +203,10 @@ func (p *Process) Restart(overrides ...string) *Process {
 	if !p.ended {
 		p.t.Fatal("the server still runs")
 	}
-	return start(p.t, p.data, overrides)
+	return start(p.t, p.data, job{Overrides: overrides})
 }
 
-func start(t testing.TB, data string, overrides []string) *Process {
+func start(t testing.TB, data string, what job) *Process {
 	t.Helper()
 	p := &Process{t: t, data: data, log: &tail{}}
 	p.report = filepath.Join(t.TempDir(), "report.json")
@@ -138,10 +215,9 @@ func start(t testing.TB, data string, overrides []string) *Process {
 		DialContext:         (&net.Dialer{Timeout: time.Minute}).DialContext,
 		DisableCompression:  true,
 	}}
-	j, err := json.Marshal(job{
-		Overrides: append([]string{"http.port=0", "path.data=" + p.data, "logger.level=warn"}, overrides...),
-		Report:    p.report,
-	})
+	what.Report = p.report
+	what.Overrides = append([]string{"http.port=0", "path.data=" + data, "logger.level=warn"}, what.Overrides...)
+	j, err := json.Marshal(what)
 	if err != nil {
 		t.Fatal(err)
 	}
