@@ -38,7 +38,7 @@ const (
 
 // server is a whole server on a free port, without a disk.
 type server struct {
-	*testing.T
+	testing.TB
 	url       string
 	address   string
 	admission *wlm.Admission
@@ -58,7 +58,7 @@ type options struct {
 	bubble   bool // connections within the process, for testing/synctest
 }
 
-func newServer(t *testing.T, change ...func(*options)) *server {
+func newServer(t testing.TB, change ...func(*options)) *server {
 	t.Helper()
 	o := options{log: io.Discard}
 	for _, f := range change {
@@ -141,10 +141,10 @@ func newServer(t *testing.T, change ...func(*options)) *server {
 	if l, ok := hs.Listener.(*pipeListener); ok {
 		dial = func() (net.Conn, error) { return l.dial(ctx, "", "") }
 	}
-	return &server{T: t, url: hs.URL, address: address, admission: admission, tasks: manager, client: client(), rest: api, dialer: dial}
+	return &server{TB: t, url: hs.URL, address: address, admission: admission, tasks: manager, client: client(), rest: api, dialer: dial}
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func must(t *testing.T, err error) {
 
 // response is an answer read to its end.
 type response struct {
-	*testing.T
+	testing.TB
 	status int
 	header http.Header
 	body   string
@@ -163,7 +163,7 @@ type response struct {
 func (s *server) do(method, path, body string, headers ...string) response {
 	s.Helper()
 	r, err := s.try(s.Context(), method, path, body, headers...)
-	must(s.T, err)
+	must(s.TB, err)
 	return r
 }
 
@@ -192,7 +192,7 @@ func (s *server) try(ctx context.Context, method, path, body string, headers ...
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	return response{s.T, resp.StatusCode, resp.Header, string(b)}, err
+	return response{s.TB, resp.StatusCode, resp.Header, string(b)}, err
 }
 
 // background sends a request whose answer is read later, or never.
@@ -302,9 +302,9 @@ func (s *server) running(action string) int {
 func (s *server) dial() (net.Conn, *bufio.Reader) {
 	s.Helper()
 	c, err := s.dialer()
-	must(s.T, err)
+	must(s.TB, err)
 	s.Cleanup(func() { c.Close() })
-	must(s.T, c.SetDeadline(time.Now().Add(time.Minute)))
+	must(s.TB, c.SetDeadline(time.Now().Add(time.Minute)))
 	return c, bufio.NewReader(c)
 }
 

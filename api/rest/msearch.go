@@ -152,6 +152,9 @@ func readItemHeader(r *search.Request, header []byte) error {
 		return err
 	}
 	for _, m := range doc.Members {
+		if m.Value.Kind == jsondoc.Null {
+			continue
+		}
 		values, ok := texts(m.Value)
 		if !ok {
 			return illegalArgument("key [%s] in the header of a search must be a name or a list of names, not: %s", m.Name, m.Value.Kind)
@@ -184,7 +187,7 @@ func texts(v *jsondoc.Value) ([]string, bool) {
 		return []string{v.Text}, true
 	}
 	if v.Kind != jsondoc.Array {
-		return nil, v.Kind == jsondoc.Null
+		return nil, false
 	}
 	var all []string
 	for _, item := range v.Items {

@@ -14,7 +14,7 @@ import (
 func (r response) keyOrder(path ...string) string {
 	r.Helper()
 	v, err := jsondoc.Parse([]byte(r.body))
-	must(r.T, err)
+	must(r.TB, err)
 	for _, name := range path {
 		if v.Kind == jsondoc.Array {
 			v = v.Items[0]
