@@ -29,6 +29,6 @@
 //
 // Counts, the items of a multi-search and the pages of a scroll take the same
 // way. [Service.RunMulti] adds a rule of its own, which keeps a multi-search
-// from refusing itself; a scroll's pages follow one another, and the scroll
-// cannot expire while a page of it waits or runs.
+// from refusing itself. A scroll's pages are worked at one after the other, and
+// the scroll cannot expire while a page of it waits or runs.
 package search

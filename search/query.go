@@ -104,12 +104,6 @@ func (q *query) spec(parent *tasks.Task) tasks.Spec {
 
 // run asks for admission the way it is told, and executes.
 func (q *query) run(admit func() (*wlm.Permit, error)) (*Response, error) {
-	if q.page != nil {
-		if err := q.takeTurn(); err != nil {
-			return nil, err
-		}
-		defer q.page.endTurn()
-	}
 	p, err := admit()
 	if err != nil {
 		return nil, err
@@ -135,8 +129,11 @@ func (q *query) execute(p *wlm.Permit) (*Response, error) {
 	defer q.release(p)
 	q.task.SetGroup(q.admission.Group)
 	ctx := wlm.ContextWithPermit(withParent(q.task.Context(), q.task), p)
-	if q.opens {
+	switch {
+	case q.opens:
 		return q.openScroll(ctx)
+	case q.page != nil:
+		return q.executePage(ctx)
 	}
 	return q.execution.Execute(ctx, q.task, q.limits)
 }
@@ -146,34 +143,6 @@ func (q *query) release(p *wlm.Permit) {
 	if q.kin != nil {
 		q.kin.released(p)
 	}
-}
-
-// await waits for a signal while the task shows why. It fails when the search
-// is cancelled first.
-func (q *query) await(signal <-chan struct{}, h Held) error {
-	ctx := q.task.Context()
-	if ctx.Err() != nil {
-		return q.cancelledBeforeStart()
-	}
-	select {
-	case <-signal:
-		return nil
-	default:
-	}
-	q.task.SetStatus(h)
-	select {
-	case <-signal:
-		return nil
-	case <-ctx.Done():
-		return q.cancelledBeforeStart()
-	}
-}
-
-// cancelledBeforeStart is the error of a search whose context ended before it
-// asked for admission.
-func (q *query) cancelledBeforeStart() error {
-	c, _ := q.task.Cancelled()
-	return &tasks.CancelledError{Cause: c, BeforeStart: true}
 }
 
 func taskHeaders(opaqueID string) map[string]string {

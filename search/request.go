@@ -102,9 +102,8 @@ type ItemResult struct {
 	Err      error
 }
 
-// Held is the task status of a search that has not asked for admission yet,
-// because another one has to end first: a sibling in the same multi-search, or
-// the page before it of the same scroll. It stands in no queue.
+// Held is the task status of a multi-search's item that has not asked for
+// admission yet, because a sibling has to end first. It stands in no queue.
 type Held struct {
 	Reason string
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wlmserver/wlmserver/internal/units"
 	"github.com/wlmserver/wlmserver/settings"
+	"github.com/wlmserver/wlmserver/tasks"
 	"github.com/wlmserver/wlmserver/wlm"
 )
 
@@ -35,12 +36,8 @@ func (s *Service) preparePage(r *Request) (*query, error) {
 	if err := s.checkKeepAlive(r); err != nil {
 		return nil, err
 	}
-	sc, err := s.scrolls.pin(r.ScrollID, s.visibleTo(r.Principal))
-	switch err {
-	case nil:
-	case errTooManyPages:
-		return nil, s.scrollFailure(r, tooMany("%d pages of the scroll are under way, the most that may be; ask for the next one when the one before it has come", maxPages))
-	default:
+	sc := s.scrolls.pin(r.ScrollID, s.visibleTo(r.Principal))
+	if sc == nil {
 		return nil, scrollMissing(r.ScrollID)
 	}
 	return &query{service: s, request: r, execution: sc.execution, page: sc}, nil
@@ -52,8 +49,11 @@ func (q *query) openScroll(ctx context.Context) (*Response, error) {
 	open := q.service.scrolls
 	most := q.service.config.Settings().Int(settings.MaxOpenScrolls)
 	if !open.reserve(most) {
-		return nil, q.service.scrollFailure(q.request,
-			tooMany("%d scrolls are open on this node, the most that may be; clear those that are read to their end, or raise %s", most, settings.MaxOpenScrolls))
+		return nil, q.service.scrollFailure(q.request, &ShardError{
+			Type:   "rejected_execution_exception",
+			Status: http.StatusTooManyRequests,
+			Reason: fmt.Sprintf("%d scrolls are open on this node, the most that may be; clear those that are read to their end, or raise %s", most, settings.MaxOpenScrolls),
+		})
 	}
 	defer func() {
 		if !q.handedOver {
@@ -67,16 +67,20 @@ func (q *query) openScroll(ctx context.Context) (*Response, error) {
 	return r, err
 }
 
-// takeTurn waits until no other page of the scroll is under way.
-func (q *query) takeTurn() error {
-	if err := q.await(q.page.turn, Held{Reason: "the page before it of the same scroll has not ended"}); err != nil {
-		return err
+// executePage executes a further page, once no other page of the scroll is
+// being worked at. It has its permit then: so pages that a client sends all at
+// once are bounded, and counted, like any searches, instead of piling up before
+// the queue.
+func (q *query) executePage(ctx context.Context) (*Response, error) {
+	if !q.page.takeTurn(ctx) {
+		c, _ := q.task.Cancelled()
+		return nil, &tasks.CancelledError{Cause: c}
 	}
+	defer q.page.endTurn()
 	if q.service.scrolls.cleared(q.page) {
-		q.page.endTurn()
-		return scrollMissing(q.page.id)
+		return nil, scrollMissing(q.page.id)
 	}
-	return nil
+	return q.execution.Execute(ctx, q.task, q.limits)
 }
 
 func (q *query) describePage() string {
@@ -138,15 +142,6 @@ func (s *Service) scrollFailure(r *Request, cause error) error {
 		f = ShardFailure{Shard: 0, Index: r.Indices[0], Node: s.config.Tasks.Node(), Err: cause}
 	}
 	return &PhaseError{Phase: "query", Reason: "all shards failed", Failures: []ShardFailure{f}, Cause: cause}
-}
-
-// tooMany is a refusal that a client may try again later.
-func tooMany(reason string, values ...any) error {
-	return &ShardError{
-		Type:   "rejected_execution_exception",
-		Reason: fmt.Sprintf(reason, values...),
-		Status: http.StatusTooManyRequests,
-	}
 }
 
 // scrollMissing is the error of a page whose scroll is not open.

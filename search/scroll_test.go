@@ -251,63 +251,80 @@ func TestRefusedPage(t *testing.T) {
 	})
 }
 
-// Pages of one scroll follow one another, in the order in which they came; one
-// that waits for the page before it holds no permit.
+// Pages of one scroll are worked at one after the other, in the order in which
+// they came, whether they wait in the queue or hold permits already.
 func TestPagesOfOneScroll(t *testing.T) {
+	for limit := 1; limit <= 5; limit++ {
+		t.Run(fmt.Sprint("limit ", limit), func(t *testing.T) {
+			bubble(t, func(f *fixture) {
+				group := f.limited(limit, 5)
+				id := f.open(scrolling("", time.Minute, time.Second))
+				var pages [4]*outcome
+				for i := range pages {
+					pages[i] = f.start(f.Context(), page(group, id, 0))
+				}
+				if totals := f.admission.Totals(); totals.Tracked != int64(min(limit, 4)) || totals.Waiters != int64(4-min(limit, 4)) {
+					f.Errorf("totals %+v", totals)
+				}
+				third := f.tasks.List(tasks.Filter{Actions: []string{search.ScrollAction}})[2]
+				third.Cancel(tasks.UserCause())
+				synctest.Wait()
+				if c, ok := errors.AsType[*tasks.Cause](pages[2].err); !ok || c.Kind != tasks.ByUser {
+					f.Errorf("the cancelled page: %v", pages[2].err)
+				}
+				after(time.Minute)
+				for i, want := range map[int]string{0: "2", 1: "3", 3: "4"} {
+					o := pages[i]
+					if o.err != nil || string(o.response.Body) != fmt.Sprintf(`{"page":%s,"_scroll_id":%q}`, want, id) {
+						f.Errorf("page %d: %v, %v", i, o.response, o.err)
+					}
+				}
+				if f.engine.most != 1 {
+					f.Errorf("%d ran at once", f.engine.most)
+				}
+			})
+		})
+	}
+}
+
+// A page that is cancelled while it waits for the one before it ends like a
+// running search.
+func TestPageCancelledBeforeItsTurn(t *testing.T) {
 	bubble(t, func(f *fixture) {
-		group := f.limited(5, 0)
-		id := f.open(scrolling("", time.Minute, time.Second))
-		var pages [4]*outcome
-		for i := range pages {
-			pages[i] = f.start(f.Context(), page(group, id, 0))
+		id := f.open(scrolling("", time.Minute, 0))
+		f.engine.execute = func(ctx context.Context, _ *search.Request, task *tasks.Task, _ search.Limits) error {
+			return pause(ctx, "1h")
 		}
-		if totals := f.admission.Totals(); totals.Tracked != 1 {
-			f.Errorf("%d permits, want 1", totals.Tracked)
+		f.start(f.Context(), page("", id, 0))
+		waits := f.start(f.Context(), page("", id, 0))
+		for _, task := range f.tasks.List(tasks.Filter{Actions: []string{search.ScrollAction}}) {
+			task.Cancel(tasks.UserCause())
 		}
-		third := f.tasks.List(tasks.Filter{Actions: []string{search.ScrollAction}})[2]
-		if _, ok := third.Status().(search.Held); !ok || third.Group() != "" {
-			f.Errorf("status %#v of group %q, want held", third.Status(), third.Group())
-		}
-		third.Cancel(tasks.UserCause())
 		synctest.Wait()
-		if e, ok := errors.AsType[*tasks.CancelledError](pages[2].err); !ok || !e.BeforeStart || e.Cause.Kind != tasks.ByUser {
-			f.Errorf("the cancelled page: %v", pages[2].err)
-		}
-		after(time.Minute)
-		for i, want := range map[int]string{0: "2", 1: "3", 3: "4"} {
-			o := pages[i]
-			if o.err != nil || string(o.response.Body) != fmt.Sprintf(`{"page":%s,"_scroll_id":%q}`, want, id) {
-				f.Errorf("page %d: %v, %v", i, o.response, o.err)
-			}
-		}
-		if f.engine.most != 1 {
-			f.Errorf("%d ran at once", f.engine.most)
+		if e, ok := errors.AsType[*tasks.CancelledError](waits.err); !ok || e.BeforeStart {
+			f.Errorf("got %v", waits.err)
 		}
 	})
 }
 
-// Pages that wait for their turn are bounded: they stand in no queue.
-func TestTooManyPages(t *testing.T) {
+// Pages that a client sends all at once are refused and counted beyond what
+// the group allows, like any searches.
+func TestFloodOfPages(t *testing.T) {
 	bubble(t, func(f *fixture) {
+		group := f.limited(1, 3)
 		id := f.open(scrolling("", time.Minute, time.Second))
-		var pages [10]*outcome
-		for i := range pages {
-			pages[i] = f.start(f.Context(), page("", id, 0))
+		var all [20]*outcome
+		for i := range all {
+			all[i] = f.start(f.Context(), page(group, id, 0))
 		}
-		for range 2 {
-			_, err := f.service.Run(f.Context(), page("", id, 0))
-			if e, ok := errors.AsType[*search.ShardError](err); !ok || e.Status != http.StatusTooManyRequests {
-				f.Errorf("got %v, want too many", err)
+		if c := f.counters(group); c.Throttled != 16 || c.QueuedCurrent != 3 {
+			f.Errorf("counters %+v, want 16 refused and 3 parked", c)
+		}
+		after(time.Minute)
+		for i, o := range all {
+			if _, refused := errors.AsType[*wlm.RejectedError](o.err); refused != (i >= 4) {
+				f.Errorf("page %d: %v", i, o.err)
 			}
-		}
-		after(10 * time.Second)
-		for i, o := range pages {
-			if !o.done || o.err != nil {
-				f.Errorf("page %d: %+v", i, o)
-			}
-		}
-		if _, err := f.service.Run(f.Context(), page("", id, 0)); err != nil {
-			f.Error(err)
 		}
 	})
 }

@@ -1,19 +1,14 @@
 package search
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"errors"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 )
-
-// maxPages is how many pages of one scroll may wait and run. They follow one
-// another, so that a client has no use for many; and those that wait for their
-// turn stand in no queue that would bound them.
-const maxPages = 10
 
 // scroll is an open scroll: an execution that is asked for page after page.
 type scroll struct {
@@ -21,7 +16,7 @@ type scroll struct {
 	owner     string // the user who opened it; empty for nobody known
 	execution Execution
 
-	// turn holds a token while no page is under way. Who takes it runs one.
+	// turn holds a token while no page is worked at. Who takes it works at one.
 	turn chan struct{}
 
 	// Guarded by the lock of the scrolls that it belongs to.
@@ -43,7 +38,23 @@ func newScroll(r *Request, e Execution) *scroll {
 	return sc
 }
 
-// endTurn lets the next page run.
+// takeTurn waits until no page is worked at. It fails when ctx ends first, but
+// never while the turn is there to be taken.
+func (sc *scroll) takeTurn(ctx context.Context) bool {
+	select {
+	case <-sc.turn:
+		return true
+	default:
+	}
+	select {
+	case <-sc.turn:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// endTurn lets the next page be worked at.
 func (sc *scroll) endTurn() { sc.turn <- struct{}{} }
 
 // scrolls are the open scrolls of a service. An execution is never closed
@@ -116,25 +127,17 @@ func (s *scrolls) add(sc *scroll) bool {
 	return true
 }
 
-// Why a scroll cannot be pinned.
-var (
-	errNotOpen      = errors.New("the scroll is not open, or not visible")
-	errTooManyPages = errors.New("the scroll has too many pages under way")
-)
-
-// pin finds an open scroll and keeps it from expiring until unpin.
-func (s *scrolls) pin(id string, visible func(owner string) bool) (*scroll, error) {
+// pin finds an open scroll and keeps it from expiring until unpin; nil if it
+// is not open or not visible.
+func (s *scrolls) pin(id string, visible func(owner string) bool) *scroll {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sc := s.open[id]
-	switch {
-	case sc == nil || !visible(sc.owner) || sc.expired(time.Now()):
-		return nil, errNotOpen
-	case sc.users >= maxPages:
-		return nil, errTooManyPages
+	if sc == nil || !visible(sc.owner) || sc.expired(time.Now()) {
+		return nil
 	}
 	sc.users++
-	return sc, nil
+	return sc
 }
 
 // unpin ends a pin. The time until the scroll expires begins when its last

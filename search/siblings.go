@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/wlmserver/wlmserver/tasks"
 	"github.com/wlmserver/wlmserver/wlm"
 )
 
@@ -95,6 +96,34 @@ func (s *siblings) decide(q *query, turn chan struct{}) (*wlm.Ticket, *wlm.Permi
 	defer s.mu.Unlock()
 	s.parked[t] = struct{}{}
 	return t, nil, nil
+}
+
+// await waits for a signal while the task shows why. It fails when the search
+// is cancelled first.
+func (q *query) await(signal <-chan struct{}, h Held) error {
+	ctx := q.task.Context()
+	if ctx.Err() != nil {
+		return q.cancelledBeforeStart()
+	}
+	select {
+	case <-signal:
+		return nil
+	default:
+	}
+	q.task.SetStatus(h)
+	select {
+	case <-signal:
+		return nil
+	case <-ctx.Done():
+		return q.cancelledBeforeStart()
+	}
+}
+
+// cancelledBeforeStart is the error of a search whose context ended before it
+// asked for admission.
+func (q *query) cancelledBeforeStart() error {
+	c, _ := q.task.Cancelled()
+	return &tasks.CancelledError{Cause: c, BeforeStart: true}
 }
 
 // try gets a permit if one is free. It does not park.
