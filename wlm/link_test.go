@@ -3,9 +3,11 @@ package wlm_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/synctest"
 
+	"github.com/wlmserver/wlmserver/groups"
 	"github.com/wlmserver/wlmserver/internal/sharedtier"
 	"github.com/wlmserver/wlmserver/wlm"
 )
@@ -86,4 +88,149 @@ func TestOwnerFarAway(t *testing.T) {
 			t.Fatalf("round %d", round)
 		}
 	}
+}
+
+// handLink is an owner played by the test.
+type handLink struct{ sent []sharedtier.Message }
+
+func (l *handLink) Send(_ wlm.BucketKey, m []sharedtier.Message) { l.sent = append(l.sent, m...) }
+
+// take gives the messages sent since the last call.
+func (l *handLink) take() []sharedtier.Message {
+	m := l.sent
+	l.sent = nil
+	return m
+}
+
+// handHarness is an admission whose owner the test plays, with one search of a group under way.
+func handHarness(t *testing.T, size int, mode string) (*harness, *handLink, wlm.BucketKey, *search) {
+	t.Helper()
+	link := &handLink{}
+	h := newHarness(t, wlm.WithLink(func(*wlm.Admission) wlm.Link { return link }))
+	id := h.create("g", limits("group", -1, 1, size))
+	h.update("g", fmt.Sprintf(`{"resiliency_mode":%q}`, mode))
+	s := h.start(wlm.Request{Group: id})
+	synctest.Wait()
+	return h, link, wlm.BucketKey{Group: id, Attribute: groups.ByGroup}, s
+}
+
+// TestAnswersToATry plays every answer of an owner to a search that may not wait, also when the search has left meanwhile.
+func TestAnswersToATry(t *testing.T) {
+	granted := sharedtier.Message{Kind: sharedtier.Granted, Permit: 7, Try: 1}
+	denied := sharedtier.Message{Kind: sharedtier.Denied, Try: 1}
+	unavailable := sharedtier.Message{Kind: sharedtier.Unavailable, Try: 1}
+	given := sharedtier.Message{Kind: sharedtier.Release, Permit: 7}
+	for _, c := range []struct {
+		name, mode string
+		before     func(*harness, *search) // the answer comes
+		answer     sharedtier.Message
+		runs       bool
+		failure    string // a part of it
+		back       bool   // the permit goes back at once
+		would      uint64
+	}{
+		{name: "granted", answer: granted, runs: true},
+		{name: "denied", answer: denied, failure: "cluster-wide limit of 1"},
+		{name: "unavailable", answer: unavailable, failure: "the shared limit is unavailable"},
+		{name: "cancelled, then granted", before: func(_ *harness, s *search) { s.cancel(errUser) }, answer: granted, failure: "by user request", back: true},
+		{name: "cancelled, then denied", before: func(_ *harness, s *search) { s.cancel(errUser) }, answer: denied, failure: "by user request"},
+		{name: "limits off, then granted", before: func(h *harness, _ *search) { h.update("g", unlimited) }, answer: granted, runs: true, back: true},
+		{name: "group deleted, then denied", before: func(h *harness, _ *search) { h.remove("g") }, answer: denied, runs: true},
+		{name: "stopped, then granted", before: func(h *harness, _ *search) { h.Stop() }, answer: granted, failure: "shutting down", back: true},
+		{name: "monitor, granted", mode: "monitor", answer: granted, runs: true},
+		{name: "monitor, denied", mode: "monitor", answer: denied, runs: true, would: 1},
+		{name: "monitor, unavailable", mode: "monitor", answer: unavailable, runs: true},
+		{name: "monitor, ended, then granted", mode: "monitor", before: func(_ *harness, s *search) { s.finish() }, answer: granted, back: true},
+		{name: "an answer to nothing", answer: sharedtier.Message{Kind: sharedtier.Granted, Permit: 9, Try: 5}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mode := c.mode
+				if mode == "" {
+					mode = "enforced"
+				}
+				h, link, key, s := handHarness(t, 0, mode)
+				defer h.done()
+				if sent := link.take(); len(sent) != 1 || sent[0].Kind != sharedtier.Try || sent[0].Try != 1 {
+					t.Fatalf("asked %v", sent)
+				}
+				if c.before != nil {
+					c.before(h, s)
+					synctest.Wait()
+					link.take()
+				}
+				h.Receive(key, c.answer)
+				synctest.Wait()
+				if s.running() != c.runs {
+					t.Errorf("runs: %v", s.running())
+				}
+				if err := s.failure(); c.failure != "" && (err == nil || !strings.Contains(err.Error(), c.failure)) {
+					t.Errorf("failed with %v", err)
+				}
+				if sent := link.take(); c.back != (len(sent) == 1 && sent[0] == given) {
+					t.Errorf("then sent %v", sent)
+				}
+				for _, counters := range h.Counters() {
+					if counters.Group == key.Group && counters.WouldThrottle != c.would {
+						t.Errorf("would-be refusals: %d", counters.WouldThrottle)
+					}
+				}
+				if c.answer.Try == 5 { // its own answer
+					h.Receive(key, granted)
+					synctest.Wait()
+				}
+				finishAll([]*search{s})
+			})
+		})
+	}
+}
+
+// TestNewestPendingIsRefused: searches whose question is under way take no waiting place; when the answer is no and there is no
+// place, the newest of them is refused.
+func TestNewestPendingIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, link, key, first := handHarness(t, 1, "enforced")
+		defer h.done()
+		all := append([]*search{first}, h.startAll(2, wlm.Request{Group: key.Group})...)
+		if c := h.counters(key.Group); c.Waiters != 3 || c.QueuedCurrent != 0 || c.Queued != 0 {
+			t.Errorf("pending ones are counted as waiting: %+v", c)
+		}
+		for _, m := range link.take() {
+			h.Receive(key, sharedtier.Message{Kind: sharedtier.Denied, Depth: m.Depth, Generation: m.Generation})
+			synctest.Wait()
+		}
+		if !all[0].parked() || all[1].failure() == nil || all[2].failure() == nil {
+			t.Errorf("failures: %v, %v, %v", all[0].failure(), all[1].failure(), all[2].failure())
+		}
+		if c := h.counters(key.Group); c.Throttled != 2 || c.QueueRejections != 2 || c.Queued != 1 || c.QueuedCurrent != 1 {
+			t.Errorf("counters %+v", c)
+		}
+		h.remove("g") // the owner is told to forget us, and what it still grants goes back
+		synctest.Wait()
+		h.Receive(key, sharedtier.Message{Kind: sharedtier.Grant, Permit: 3})
+		if sent := link.take(); len(sent) != 2 || sent[0].Kind != sharedtier.Want || sent[0].Depth != 0 || sent[1].Kind != sharedtier.Unused || sent[1].Permit != 3 {
+			t.Errorf("sent %v", sent)
+		}
+		h.Receive(wlm.BucketKey{Group: "nosuch", Attribute: groups.ByGroup}, sharedtier.Message{Kind: sharedtier.Grant, Permit: 3})
+		finishAll(all)
+	})
+}
+
+func TestRecorder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r wlm.Recorder
+		h := newHarness(t, wlm.WithRecorder(&r), wlm.WithMode(wlm.ModeEnabled))
+		defer h.done()
+		id := h.create("g", limits("group", 1, -1, 5))
+		all := h.startAll(3, wlm.Request{Group: id})
+		all[2].cancel(errUser)
+		finishAll(all)
+		var got []string
+		for _, e := range r.Events() {
+			got = append(got, fmt.Sprint(e.Kind, " ", e.Seq))
+		}
+		if want := "[admitted 0 parked 1 parked 2 evicted 2 closed 0 admitted 1 closed 1]"; fmt.Sprint(got) != want {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	})
 }
