@@ -1,7 +1,6 @@
 package stub
 
 import (
-	"errors"
 	"math"
 	"strconv"
 	"time"
@@ -205,7 +204,7 @@ func appendFailures(b []byte, failures []search.ShardFailure) []byte {
 func appendReason(b []byte, err error) []byte {
 	kind, reason := "exception", err.Error()
 	var details []byte
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // an error of a shard is not wrapped
 	case *tasks.CancelledError:
 		kind = "task_cancelled_exception"
 	case *search.PoolFullError:
@@ -219,11 +218,7 @@ func appendReason(b []byte, err error) []byte {
 		kind = "circuit_breaking_exception"
 		details = strconv.AppendInt([]byte(`,"bytes_wanted":`), e.Wanted, 10)
 		details = strconv.AppendInt(append(details, `,"bytes_limit":`...), e.Limit, 10)
-		details = append(details, `,"durability":"TRANSIENT"`...)
-	default:
-		if errors.Is(err, errPoolClosed) {
-			kind = "node_closed_exception"
-		}
+		details = append(details, `,"durability":"`+e.Durability()+`"`...)
 	}
 	b = jsondoc.AppendString(append(b, `{"type":`...), kind)
 	b = jsondoc.AppendString(append(b, `,"reason":`...), reason)

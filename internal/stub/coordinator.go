@@ -2,6 +2,7 @@ package stub
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -62,14 +63,12 @@ func (x *execution) coordinate(ctx context.Context, t *tasks.Task, l search.Limi
 		targets:    targets,
 		partial:    l.AllowPartialResults(x.options.partial),
 		concurrent: l.MaxConcurrentShardRequests(x.options.concurrent),
-		timeout:    x.timeout(l),
+		timeout:    l.Timeout(x.options.timeout),
 		requests:   make([]shard.QueryRequest, len(targets)),
 		queries:    make([]queryOutcome, len(targets)),
 		taken:      make([]int, len(targets)),
 	}
 }
-
-func (x *execution) timeout(l search.Limits) time.Duration { return l.Timeout(x.options.timeout) }
 
 // run carries out the phases. It returns when no shard works for the search any
 // more.
@@ -91,15 +90,19 @@ func (c *coordinator) run() error {
 // query asks every shard which documents match.
 func (c *coordinator) query() error {
 	o := &c.x.options
+	wanted := 0
+	if o.size > 0 {
+		wanted = o.from + o.size
+	}
 	started := c.fanOut(len(c.targets), func(i int, done func()) {
 		t, r := &c.targets[i], &c.requests[i]
 		*r = shard.QueryRequest{
 			Shard:   t.id,
-			Parent:  shard.Task{Node: c.task.ID().Node, Number: c.task.ID().Number},
+			Parent:  c.parent(),
 			Reader:  t.reader,
 			Scroll:  c.x.opened,
 			Skip:    t.taken,
-			Size:    o.from + o.size,
+			Size:    wanted,
 			Sort:    o.sort,
 			Matches: t.cost.matches(t.id.Number),
 			Timeout: c.timeout,
@@ -117,6 +120,11 @@ func (c *coordinator) query() error {
 		c.queries[i].err = c.notStarted()
 	}
 	return c.settleQuery()
+}
+
+func (c *coordinator) parent() shard.Task {
+	id := c.task.ID()
+	return shard.Task{Node: id.Node, Number: id.Number}
 }
 
 // settleQuery decides what the answers of the query phase come to.
@@ -228,15 +236,10 @@ func (c *coordinator) fetch() error {
 		c.documents = c.queries[0].result.Fetched
 		return nil
 	}
-	var asked []int // targets
-	for i, n := range c.taken {
-		if n > 0 {
-			asked = append(asked, i)
-		}
-	}
+	asked, requests := c.fetchRequests()
 	results := make([]fetchOutcome, len(asked))
 	started := c.fanOut(len(asked), func(i int, done func()) {
-		c.x.engine.shards.Fetch(c.ctx, c.fetchRequest(asked[i]), func(r *shard.FetchResult, err error) {
+		c.x.engine.shards.Fetch(c.ctx, &requests[i], func(r *shard.FetchResult, err error) {
 			results[i] = fetchOutcome{r, err}
 			done()
 		})
@@ -252,22 +255,32 @@ type fetchOutcome struct {
 	err    error
 }
 
-func (c *coordinator) fetchRequest(i int) *shard.FetchRequest {
-	t := &c.targets[i]
-	r := &shard.FetchRequest{
-		Shard:     t.id,
-		Parent:    c.requests[i].Parent,
-		Reader:    c.queries[i].result.Reader,
-		Scroll:    c.x.opened,
-		Positions: make([]int, 0, c.taken[i]),
-		Work:      t.cost.fetch(t.id.Number),
-	}
+// fetchRequests returns which targets have documents of the page, and what each
+// of them is asked for.
+func (c *coordinator) fetchRequests() (asked []int, requests []shard.FetchRequest) {
+	positions := make([][]int, len(c.targets))
 	for _, h := range c.page {
-		if h.target == i {
-			r.Positions = append(r.Positions, h.position)
+		if positions[h.target] == nil {
+			positions[h.target] = make([]int, 0, c.taken[h.target])
 		}
+		positions[h.target] = append(positions[h.target], h.position)
 	}
-	return r
+	for i, p := range positions {
+		if len(p) == 0 {
+			continue
+		}
+		t := &c.targets[i]
+		asked = append(asked, i)
+		requests = append(requests, shard.FetchRequest{
+			Shard:     t.id,
+			Parent:    c.parent(),
+			Reader:    c.queries[i].result.Reader,
+			Scroll:    c.x.opened,
+			Positions: p,
+			Work:      t.cost.fetch(t.id.Number),
+		})
+	}
+	return asked, requests
 }
 
 // settleFetch puts the documents in their places, and decides what failures come
@@ -276,7 +289,7 @@ func (c *coordinator) fetchRequest(i int) *shard.FetchRequest {
 func (c *coordinator) settleFetch(asked []int, results []fetchOutcome) error {
 	fetched := make([][]shard.Document, len(c.targets))
 	for i, r := range results {
-		if full, ok := r.err.(*search.PoolFullError); ok {
+		if full, ok := errors.AsType[*search.PoolFullError](r.err); ok {
 			return &search.PhaseError{Phase: phaseFetch, Failures: c.failed, Cause: full}
 		}
 		if r.err != nil {

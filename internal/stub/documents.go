@@ -326,7 +326,7 @@ func (ix *index) acceptable(id string, source []byte) ([]byte, error) {
 			kind, ok := ix.numeric[m.Name]
 			if ok && !holdsNumbers(m.Value) {
 				return nil, &MalformedDocumentError{
-					Reason:    fmt.Sprintf("the field [%s] of the document [%s] is mapped to [%s] and holds %s", m.Name, id, kind, abridged(source, m.Value)),
+					Reason:    fmt.Sprintf("the field [%s] of the document [%s] is mapped to [%s] and holds %s", m.Name, id, kind, abridged(m.Value)),
 					CauseType: "number_format_exception", CauseReason: "not a number",
 				}
 			}
@@ -355,9 +355,9 @@ func holdsNumbers(v *jsondoc.Value) bool {
 }
 
 // abridged is the text of v for an error message.
-func abridged(body []byte, v *jsondoc.Value) string {
+func abridged(v *jsondoc.Value) string {
 	const most = 100
-	text := rawOf(body, v)
+	text := appendValue(nil, v)
 	if len(text) > most {
 		return strings.ToValidUTF8(string(text[:most]), "") + "…"
 	}

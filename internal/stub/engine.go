@@ -2,6 +2,7 @@ package stub
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -35,6 +36,9 @@ type Config struct {
 	Panicked func(value any, stack []byte)
 }
 
+// maxShardsInAll bounds what a search of all indices takes before it has begun.
+const maxShardsInAll = 10_000
+
 const (
 	defaultMaxWorkBytes     = 1 << 30
 	defaultMaxDocumentBytes = 256 << 20
@@ -49,8 +53,9 @@ type Engine struct {
 	work   budget // memory held by running phases
 	stored budget // memory taken by documents
 
-	mu      sync.RWMutex
-	indices map[string]*index
+	mu         sync.RWMutex
+	indices    map[string]*index
+	shardCount int // of all indices
 }
 
 // New returns an engine without indices. It starts workers as they are needed,
@@ -65,8 +70,8 @@ func New(c Config) *Engine {
 	e := &Engine{
 		config:  c,
 		pool:    newPool(c.NodeName+"/search", max(1, c.PoolSize), max(0, c.QueueSize)),
-		work:    budget{what: "search work", key: "node.heap_size", limit: c.MaxWorkBytes},
-		stored:  budget{what: "documents", key: "node.heap_size", limit: c.MaxDocumentBytes},
+		work:    budget{what: whatWork, key: "node.heap_size", limit: c.MaxWorkBytes},
+		stored:  budget{what: whatDocuments, key: "node.heap_size", limit: c.MaxDocumentBytes},
 		indices: make(map[string]*index),
 	}
 	e.shards = &local{engine: e}
@@ -85,7 +90,8 @@ var _ search.Executor = (*Engine)(nil)
 
 // CreateIndex makes an index as a create request's body says; an empty body
 // leaves everything at its default. Besides errors of the body it returns
-// *search.InvalidIndexNameError and *IndexExistsError.
+// *search.InvalidIndexNameError, *IndexExistsError, *search.ValidationError when
+// there are too many shards, and *FullError.
 func (e *Engine) CreateIndex(name string, body []byte) error {
 	if err := checkIndexName(name); err != nil {
 		return err
@@ -109,15 +115,21 @@ func (e *Engine) add(ix *index) (there *index, err error) {
 	}
 	e.mu.Lock()
 	there = e.indices[ix.name]
-	if there == nil {
+	shards := e.shardCount + len(ix.stores)
+	if there == nil && shards <= maxShardsInAll {
 		e.indices[ix.name] = ix
+		e.shardCount = shards
+		there = ix
 	}
 	e.mu.Unlock()
-	if there != nil {
+	if there != ix {
 		e.stored.give(ix.size)
-		return there, nil
 	}
-	return ix, nil
+	if there == nil {
+		return nil, &search.ValidationError{Problems: []string{fmt.Sprintf(
+			"the index [%s] would make it [%d] shards, and the most is [%d]; delete indices, or give them fewer shards", ix.name, shards, maxShardsInAll)}}
+	}
+	return there, nil
 }
 
 // index returns the index of that name, or nil.
@@ -154,6 +166,7 @@ func (e *Engine) DeleteIndex(pattern string) error {
 	for _, ix := range found {
 		if e.indices[ix.name] == ix {
 			delete(e.indices, ix.name)
+			e.shardCount -= len(ix.stores)
 		}
 	}
 	e.mu.Unlock()
@@ -192,12 +205,15 @@ type budget struct {
 // take adds n bytes, or none and returns a *FullError. A negative n gives back
 // and never fails.
 func (b *budget) take(n int64) error {
-	taken := b.taken.Add(n)
-	if n > 0 && taken > b.limit {
-		b.taken.Add(-n)
-		return &FullError{What: b.what, Wanted: taken, Limit: b.limit, Key: b.key}
+	for {
+		before := b.taken.Load()
+		if n > 0 && n > b.limit-before {
+			return &FullError{What: b.what, Wanted: before + n, Limit: b.limit, Key: b.key}
+		}
+		if b.taken.CompareAndSwap(before, before+n) {
+			return nil
+		}
 	}
-	return nil
 }
 
 func (b *budget) give(n int64) { b.taken.Add(-n) }

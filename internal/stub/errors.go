@@ -52,13 +52,27 @@ type MalformedDocumentError struct {
 
 func (e *MalformedDocumentError) Error() string { return e.Reason }
 
+const (
+	whatDocuments = "documents"
+	whatWork      = "running searches"
+)
+
 // FullError refuses what would take more memory than the server may use for it:
 // 429 circuit_breaking_exception.
 type FullError struct {
-	What   string // what the memory is for: "documents" or "search work"
+	What   string // what the memory is for: "documents" or "running searches"
 	Wanted int64  // bytes in use with this one
 	Limit  int64
 	Key    string // the configuration key that raises the limit
+}
+
+// Durability tells whether to wait helps: "TRANSIENT" of work, which ends, and
+// "PERMANENT" of documents.
+func (e *FullError) Durability() string {
+	if e.What == whatWork {
+		return "TRANSIENT"
+	}
+	return "PERMANENT"
 }
 
 func (e *FullError) Error() string {

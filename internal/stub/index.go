@@ -18,9 +18,8 @@ import (
 
 const maxShards = 1024
 
-// What an index and a shard take beside the documents, roughly; so that endless
-// empty indices are refused like endless documents.
-const bytesPerIndex, bytesPerShard = 1 << 10, 1 << 8
+// bytesPerIndex is what an index takes beside its body and its documents, roughly.
+const bytesPerIndex = 1 << 10
 
 // index is one index. Its documents are guarded by mu; the rest never changes.
 type index struct {
@@ -73,7 +72,7 @@ func newIndex(name string, body []byte, defaults Cost) (*index, error) {
 	}
 	ix.router = newRouter(shards)
 	ix.stores = make([]store, shards)
-	ix.size = bytesPerIndex + int64(shards)*bytesPerShard + int64(len(body))
+	ix.size = bytesPerIndex + int64(len(body))
 	return ix, nil
 }
 
@@ -98,7 +97,7 @@ func (ix *index) read(body []byte) (shards int, err error) {
 				return 0, err
 			}
 		case "mappings":
-			ix.readMappings(body, m.Value)
+			ix.readMappings(m.Value)
 		case "aliases":
 			if len(m.Value.Members) > 0 {
 				return 0, &search.InvalidError{Reason: "[aliases] are not provided by this server; search the index by its name or by a pattern"}
@@ -164,8 +163,8 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-func (ix *index) readMappings(body []byte, v *jsondoc.Value) {
-	ix.mappings = rawOf(body, v)
+func (ix *index) readMappings(v *jsondoc.Value) {
+	ix.mappings = appendValue(nil, v)
 	properties := v.Member("properties")
 	if properties == nil {
 		return

@@ -121,6 +121,22 @@ func TestDeletingIndices(t *testing.T) {
 	}
 }
 
+func TestShardsAreBounded(t *testing.T) {
+	f := newFixture(t)
+	for i := range 9 {
+		f.index("a"+itoa(i), 1024, "")
+	}
+	err := f.engine.CreateIndex("b", []byte(`{"settings":{"number_of_shards":1024}}`))
+	if _, ok := errors.AsType[*search.ValidationError](err); !ok || !strings.Contains(err.Error(), "[10240] shards, and the most is [10000]") {
+		t.Errorf("shards beyond 10,000: %v", err)
+	}
+	if err := f.engine.DeleteIndex("a1"); err != nil {
+		t.Fatal(err)
+	}
+	f.index("b", 1024, "")
+	f.search("*?size=0&max_concurrent_shard_requests=100", "") // over all of them
+}
+
 func (f *fixture) names() []string {
 	f.Helper()
 	infos, err := f.engine.Indices("_all")

@@ -3,7 +3,6 @@ package stub
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 
 	"github.com/wlmserver/wlmserver/internal/jsondoc"
 	"github.com/wlmserver/wlmserver/search"
@@ -39,15 +38,6 @@ func article(k jsondoc.Kind) string {
 		return k.String()
 	}
 	return "a " + k.String()
-}
-
-// rawOf returns the compact text of v, which was parsed from body.
-func rawOf(body []byte, v *jsondoc.Value) []byte {
-	_, end, err := jsondoc.ParseFirst(body[v.Offset:])
-	if err != nil {
-		panic(fmt.Sprintf("stub: a value parsed once does not parse again: %v", err))
-	}
-	return compact(body[v.Offset : v.Offset+end])
 }
 
 // compact returns valid JSON without white space, in a slice of its own.

@@ -2,6 +2,7 @@ package stub
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -145,7 +146,7 @@ func (l *local) query(r *shard.QueryRequest) func(*phase) (*shard.QueryResult, e
 		if err == nil {
 			err = p.match(r, from, result)
 		}
-		if err == errTimeIsOver {
+		if errors.Is(err, errTimeIsOver) {
 			result.TimedOut, err = true, nil
 		}
 		p.deadline = time.Time{} // it bounds the query alone

@@ -80,10 +80,8 @@ func (e *Engine) resolve(s selection) ([]*index, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	e.mu.RLock()
-	defer e.mu.RUnlock()
 	if len(s.names) == 1 && !isPattern(s.names[0]) && s.names[0] != "_all" {
-		if ix := e.indices[s.names[0]]; ix != nil {
+		if ix := e.index(s.names[0]); ix != nil {
 			return []*index{ix}, nil
 		}
 	}
@@ -91,50 +89,86 @@ func (e *Engine) resolve(s selection) ([]*index, error) {
 	if len(names) == 0 {
 		names = []string{"*"}
 	}
-	var found []*index
+	f := finding{all: e.all(), found: make(map[*index]bool)}
 	for _, name := range names {
-		if leave, ok := strings.CutPrefix(name, "-"); ok {
-			found = slices.DeleteFunc(found, func(ix *index) bool { return matches(leave, ix.name) })
-			continue
-		}
 		if name == "_all" {
 			name = "*"
 		}
+		if leave, ok := strings.CutPrefix(name, "-"); ok {
+			f.remove(leave)
+			continue
+		}
 		if !isPattern(name) {
-			ix := e.indices[name]
-			switch {
-			case ix != nil && !slices.Contains(found, ix):
-				found = append(found, ix)
-			case ix == nil && !s.ignoreUnavailable:
+			if !f.add(name) && !s.ignoreUnavailable {
 				return nil, &search.IndexNotFoundError{Index: name}
 			}
 			continue
 		}
-		before := len(found)
-		if !s.literal {
-			for _, ix := range e.sortedLocked() {
-				if matches(name, ix.name) && !slices.Contains(found, ix) {
-					found = append(found, ix)
-				}
-			}
-		}
-		if s.forbidNone && len(found) == before {
+		if (s.literal || !f.addMatching(name)) && s.forbidNone {
 			return nil, &search.IndexNotFoundError{Index: name}
 		}
 	}
-	if s.forbidNone && len(found) == 0 {
+	if s.forbidNone && len(f.order) == 0 {
 		return nil, &search.IndexNotFoundError{Index: strings.Join(names, ",")}
 	}
-	return found, nil
+	return f.order, nil
 }
 
-func (e *Engine) sortedLocked() []*index {
+// all returns the indices in alphabetical order.
+func (e *Engine) all() []*index {
+	e.mu.RLock()
 	all := make([]*index, 0, len(e.indices))
 	for _, ix := range e.indices {
 		all = append(all, ix)
 	}
+	e.mu.RUnlock()
 	slices.SortFunc(all, func(a, b *index) int { return strings.Compare(a.name, b.name) })
 	return all
+}
+
+// finding gathers the indices of a selection.
+type finding struct {
+	all   []*index // in alphabetical order
+	found map[*index]bool
+	order []*index // as they were found
+}
+
+// add adds the index of a name and reports whether there is one.
+func (f *finding) add(name string) bool {
+	i, ok := slices.BinarySearchFunc(f.all, name, func(ix *index, name string) int { return strings.Compare(ix.name, name) })
+	if ok {
+		f.enter(f.all[i])
+	}
+	return ok
+}
+
+// addMatching adds the indices of a pattern and reports whether there are any.
+func (f *finding) addMatching(pattern string) bool {
+	any := false
+	for _, ix := range f.all {
+		if matches(pattern, ix.name) {
+			f.enter(ix)
+			any = true
+		}
+	}
+	return any
+}
+
+func (f *finding) enter(ix *index) {
+	if !f.found[ix] {
+		f.found[ix] = true
+		f.order = append(f.order, ix)
+	}
+}
+
+func (f *finding) remove(pattern string) {
+	f.order = slices.DeleteFunc(f.order, func(ix *index) bool {
+		gone := matches(pattern, ix.name)
+		if gone {
+			delete(f.found, ix)
+		}
+		return gone
+	})
 }
 
 // matches reports whether name fits pattern, in which "*" stands for any text.

@@ -2,12 +2,12 @@ package stub
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"sync"
 	"time"
 
 	"github.com/wlmserver/wlmserver/search"
+	"github.com/wlmserver/wlmserver/tasks"
 )
 
 // PoolStats tells what the workers of the search pool do and did.
@@ -24,7 +24,7 @@ type PoolStats struct {
 }
 
 // errPoolClosed is why work fails that the pool had when it was closed.
-var errPoolClosed = errors.New("the node is shutting down")
+var errPoolClosed = &tasks.CancelledError{Cause: tasks.ShutdownCause()}
 
 // pool is a bounded set of workers with a bounded queue before them, oldest
 // first. Workers start as they are needed and stay until close.
