@@ -14,6 +14,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/crypto/bcrypt"
+
+	"github.com/wlmserver/wlmserver/internal/nearest"
 )
 
 // maxCost bounds the time of a password check. Each step doubles it: 16 takes some seconds.
@@ -138,8 +140,11 @@ func parseAccount(name, value *yaml.Node) (*account, error) {
 		case "reserved", "hidden", "static", "description", "attributes":
 			// OpenSearch's, without a meaning here.
 		default:
-			return fail(key, "unknown key %q: did you mean %q?", key.Value, nearest(key.Value, "hash", "roles", "backend_roles", "opendistro_security_roles",
-				"reserved", "hidden", "static", "description", "attributes"))
+			known := []string{"hash", "roles", "backend_roles", "opendistro_security_roles", "reserved", "hidden", "static", "description", "attributes"}
+			if meant := nearest.Name(key.Value, known...); meant != "" {
+				return fail(key, "unknown key %q: did you mean %q?", key.Value, meant)
+			}
+			return fail(key, "unknown key %q: known are %s", key.Value, strings.Join(known, ", "))
 		}
 	}
 	if a.hash == nil {

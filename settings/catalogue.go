@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/wlmserver/wlmserver/internal/nearest"
 )
 
 // Keys of the settings that have an effect today.
@@ -131,6 +133,17 @@ func newCatalogue() *catalogue {
 		c.describe(o.high, "at least "+o.low)
 	}
 	return c
+}
+
+// nearest is the known key that key most likely means; empty when none is near.
+func (c *catalogue) nearest(key string) string {
+	return nearest.Of(key, func(yield func(string) bool) {
+		for _, d := range c.definitions {
+			if !yield(d.Key) {
+				return
+			}
+		}
+	})
 }
 
 // describe adds a dependency to the bounds text of a setting.
