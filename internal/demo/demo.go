@@ -166,9 +166,7 @@ func cancelLast(ctx context.Context, c *client, p plan, sc *scene, l listing) er
 
 // conclude prints the group's statistics, whether they agree with the client's tally, and how to repeat it all.
 func conclude(out io.Writer, p picture, s groupStats) error {
-	view := &screen{out: out}
-	*view = *newScreen(out, 0)
-	defer view.close()
+	view := newScreen(out, 0)
 	view.print(line{}, line{{"  GET /_wlm/stats says of the group", bold}}, line{})
 	view.print(table(s)...)
 

@@ -65,15 +65,10 @@ func (s state) look() look {
 
 // frame draws a picture: one cell for each search, and one bar for each of what happens to them.
 func frame(p picture) []line {
-	cells := line{{"  ", plain}}
-	for _, s := range p.states {
-		l := s.look()
-		cells = append(cells, span{l.glyph, l.colour})
-	}
 	return []line{
 		heading(p),
 		{},
-		cells,
+		cells(p.states),
 		{},
 		bar("running", p.count[running], running.look(), fmt.Sprintf("of %d permits (node_limit)", p.plan.nodeLimit)),
 		bar("waiting", p.count[waiting], waiting.look(), waitingNote(p)),
@@ -84,10 +79,24 @@ func frame(p picture) []line {
 	}
 }
 
+// cells draws one cell for each search, neighbours of one colour in one span.
+func cells(states []state) line {
+	l := line{{"  ", plain}}
+	for _, s := range states {
+		look, last := s.look(), &l[len(l)-1]
+		if look.colour == last.colour {
+			last.text += look.glyph
+		} else {
+			l = append(l, span{look.glyph, look.colour})
+		}
+	}
+	return l
+}
+
 func heading(p picture) line {
 	return line{
 		{"  wlmserver demo", bold},
-		{fmt.Sprintf("   group %s   %d searches of %s", p.plan.group, p.plan.searches, short(p.plan.takes)), plain},
+		{fmt.Sprintf("   group %s   %d searches of %v", p.plan.group, p.plan.searches, p.plan.takes), plain},
 		{fmt.Sprintf("   %5.1f s", p.elapsed.Seconds()), faint},
 	}
 }
@@ -168,6 +177,3 @@ func mean(s groupStats) string {
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
-
-// short writes a round duration as a request would: 800ms, 2s.
-func short(d time.Duration) string { return d.String() }

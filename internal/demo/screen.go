@@ -35,9 +35,6 @@ func newScreen(out io.Writer, every time.Duration) *screen {
 		s.columns = columns
 		s.live = lines >= frameLines && os.Getenv("TERM") != "dumb"
 	}
-	if s.live {
-		fmt.Fprint(out, hideCursor)
-	}
 	return s
 }
 
@@ -60,6 +57,8 @@ func (s *screen) show(p picture) {
 	lines := frame(p)
 	if s.drawn > 0 {
 		fmt.Fprintf(s.out, upLines, s.drawn)
+	} else {
+		fmt.Fprint(s.out, hideCursor)
 	}
 	for _, l := range lines {
 		fmt.Fprint(s.out, clearLine, l.render(s.columns-1, s.colours), "\n")
@@ -75,7 +74,7 @@ func (s *screen) print(lines ...line) {
 
 // close gives the cursor back.
 func (s *screen) close() {
-	if s.live {
+	if s.drawn > 0 {
 		fmt.Fprint(s.out, showCursor)
 	}
 }
