@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -33,6 +34,7 @@ type fixture struct {
 }
 
 func newFixture(t testing.TB, configure ...func(*stub.Config)) *fixture {
+	t.Helper()
 	f := &fixture{TB: t}
 	f.tasks = tasks.NewManager(node, tasks.WithOnEnd(func(t *tasks.Task) {
 		f.mu.Lock()
@@ -276,3 +278,5 @@ func (f *fixture) endedSince() map[string]int {
 	f.ended = nil
 	return n
 }
+
+func itoa(n int) string { return strconv.Itoa(n) }

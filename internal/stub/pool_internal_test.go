@@ -207,7 +207,7 @@ func TestMemoryIsGivenBack(t *testing.T) {
 		if err := e.CreateIndex("a", nil); err != nil {
 			t.Fatal(err)
 		}
-		run := func(body string, cancel bool) {
+		run := func(body string, cancel, answered bool) {
 			x, err := e.Prepare(&search.Request{Indices: []string{"a"}, Body: []byte(body)})
 			if err != nil {
 				t.Fatal(err)
@@ -219,18 +219,20 @@ func TestMemoryIsGivenBack(t *testing.T) {
 			if cancel {
 				task.CancelAfter(time.Second)
 			}
-			x.Execute(task.Context(), task, search.Limits{})
+			if _, err := x.Execute(task.Context(), task, search.Limits{}); (err == nil) != answered {
+				t.Errorf("%s, cancelled %v: %v, want an answer: %v", body, cancel, err, answered)
+			}
 			task.End()
 			x.Close()
 			if n := e.work.taken.Load(); n != 0 {
 				t.Errorf("after %s, cancelled %v, %d bytes are still counted", body, cancel, n)
 			}
 		}
-		run(`{"ext":{"stub":{"query_memory":"512kb","query_time":"2s"}}}`, false)
-		run(`{"ext":{"stub":{"query_memory":"512kb","query_time":"2s"}}}`, true)
-		run(`{"ext":{"stub":{"query_memory":"512kb","query_time":"2s"}},"timeout":"1s"}`, false)
-		run(`{"ext":{"stub":{"query_memory":"512kb","fail_shards":1}}}`, false)
-		run(`{"ext":{"stub":{"query_memory":"2mb"}}}`, false)
+		run(`{"ext":{"stub":{"query_memory":"512kb","query_time":"2s"}}}`, false, true)
+		run(`{"ext":{"stub":{"query_memory":"512kb","query_time":"2s"}}}`, true, false)
+		run(`{"ext":{"stub":{"query_memory":"512kb","query_time":"2s"}},"timeout":"1s"}`, false, true)
+		run(`{"ext":{"stub":{"query_memory":"512kb","fail_shards":1}}}`, false, false)
+		run(`{"ext":{"stub":{"query_memory":"2mb"}}}`, false, false)
 		e.Close()
 	})
 }

@@ -23,7 +23,7 @@ func readSort(body []byte, v *jsondoc.Value) ([]shard.Sort, error) {
 			sorts = append(sorts, shard.Sort{Field: item.Text, Descending: item.Text == sortScore})
 		case jsondoc.Object:
 			for _, m := range item.Members {
-				s, err := readSortMember(body, m)
+				s, err := readSortMember(m)
 				if err != nil {
 					return nil, err
 				}
@@ -36,7 +36,7 @@ func readSort(body []byte, v *jsondoc.Value) ([]shard.Sort, error) {
 	return effective(sorts), nil
 }
 
-func readSortMember(body []byte, m jsondoc.Member) (shard.Sort, error) {
+func readSortMember(m jsondoc.Member) (shard.Sort, error) {
 	s := shard.Sort{Field: m.Name, Descending: m.Name == sortScore}
 	if m.Name == "_script" || m.Name == "_geo_distance" {
 		return s, &search.InvalidError{Reason: "sorting by [" + m.Name + "] is not provided by this server; sort by a field"}

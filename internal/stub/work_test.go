@@ -36,6 +36,7 @@ func withUsage(c *stub.Config, u *shardUsage) {
 
 // usageFixture is a fixture that also tells what shards have used.
 func usageFixture(t *testing.T) (*fixture, *shardUsage) {
+	t.Helper()
 	u := &shardUsage{}
 	var manager *tasks.Manager
 	f := newFixture(t, func(c *stub.Config) {

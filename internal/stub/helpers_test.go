@@ -1,5 +1,0 @@
-package stub_test
-
-import "strconv"
-
-func itoa(n int) string { return strconv.Itoa(n) }
