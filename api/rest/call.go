@@ -51,6 +51,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	c := &call{ResponseWriter: w, s: s, r: r, deadline: bodyDeadline{rc: http.NewResponseController(w)}}
 	started := time.Now()
 	defer func() {
+		s.cfg.Log.Debug().EmbedObject(c).Int("status", c.status).Dur("took", time.Since(started)).Msg("request")
+	}()
+	defer func() {
 		s.bodies.release(c.held)
 		if r.ContentLength != 0 && c.deadline.set.IsZero() { // a body that nobody wanted
 			c.deadline.renew()
@@ -58,7 +61,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		if p := recover(); p != nil {
 			c.panicked(p, debug.Stack())
 		}
-		c.log(time.Since(started))
 	}()
 	if err := c.open(); err != nil {
 		c.fail(err)
@@ -145,33 +147,23 @@ func (c *call) panicked(p any, stack []byte) {
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(http.ErrAbortHandler)
 	}
-	c.s.cfg.Log.Error().Str("method", c.r.Method).Str("path", c.path).Any("panic", p).Bytes("stack", stack).Msg("a request handler panicked")
+	c.s.cfg.Log.Error().EmbedObject(c).Any("panic", p).Bytes("stack", stack).Msg("a request handler panicked")
 	if c.status != 0 {
 		panic(http.ErrAbortHandler) // the answer has begun: cut it, so that nobody takes it for whole
 	}
-	c.writeFailure(&failure{status: http.StatusInternalServerError, typ: "exception", reason: internalReason})
+	c.writeFailure(internalFailure())
 }
 
-// log tells of the request at level debug.
-func (c *call) log(took time.Duration) {
-	e := c.s.cfg.Log.Debug()
-	if !e.Enabled() {
-		return
-	}
-	c.identify(e).Str("method", c.r.Method).Str("uri", c.r.RequestURI).Int("status", c.status).Dur("took", took).Msg("request")
-}
-
-// identify names who asked, as far as they said.
-func (c *call) identify(e *zerolog.Event) *zerolog.Event {
-	for _, h := range [...]struct{ header, field string }{{requestIDHeader, "request_id"}, {opaqueIDHeader, "opaque_id"}} {
-		if v := c.r.Header.Get(h.header); v != "" {
-			e.Str(h.field, v)
+// MarshalZerologObject tells a log line which request it is about, and who sent it as far as they said.
+func (c *call) MarshalZerologObject(e *zerolog.Event) {
+	e.Str("method", c.r.Method).Str("uri", c.r.RequestURI).Str("peer", c.r.RemoteAddr)
+	for _, x := range [...]struct{ field, value string }{
+		{"request_id", c.r.Header.Get(requestIDHeader)}, {"opaque_id", c.opaqueID()}, {"user", c.user.Name},
+	} {
+		if x.value != "" {
+			e.Str(x.field, x.value)
 		}
 	}
-	if c.user.Name != "" {
-		e.Str("user", c.user.Name)
-	}
-	return e.Str("peer", c.r.RemoteAddr)
 }
 
 // param is a part of the path, decoded; "" where the path has no such part.

@@ -43,6 +43,7 @@ func TestDisconnect(t *testing.T) {
 }
 
 func testDisconnect(t *testing.T, encrypted bool, stray string, parked bool, size int) {
+	t.Helper()
 	hold := make(chan struct{})
 	s := newServer(t, func(o *options) {
 		o.executor = &gate{open: hold}

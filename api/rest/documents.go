@@ -26,8 +26,8 @@ func (s *Server) documentRoutes() []route {
 		{methods: "GET HEAD", pattern: "/{index}/_doc/{id}", params: read, prepare: s.getDocument},
 		{methods: "DELETE", pattern: "/{index}/_doc/{id}", params: write, prepare: s.deleteDocument},
 
-		{methods: "PUT POST", pattern: "/_bulk", params: write + " _source _source_excludes _source_includes", body: lines, prepare: s.bulk},
-		{methods: "PUT POST", pattern: "/{index}/_bulk", params: write + " _source _source_excludes _source_includes", body: lines, prepare: s.bulk},
+		{methods: "PUT POST", pattern: "/_bulk", params: write + " _source _source_excludes _source_includes", body: requiredLines, prepare: s.bulk},
+		{methods: "PUT POST", pattern: "/{index}/_bulk", params: write + " _source _source_excludes _source_includes", body: requiredLines, prepare: s.bulk},
 	}
 }
 
@@ -105,9 +105,6 @@ func (c *call) refreshes() (bool, error) {
 
 func (s *Server) putDocument(create bool) func(*call) (action, error) {
 	return func(c *call) (action, error) {
-		if err := c.needBody(); err != nil {
-			return nil, err
-		}
 		forced, err := c.refreshes()
 		if err != nil {
 			return nil, err
@@ -193,9 +190,6 @@ type bulkFailureDTO struct {
 }
 
 func (s *Server) bulk(c *call) (action, error) {
-	if err := c.needBody(); err != nil {
-		return nil, err
-	}
 	forced, err := c.refreshes()
 	if err != nil {
 		return nil, err

@@ -21,9 +21,6 @@ import (
 	"github.com/wlmserver/wlmserver/wlm"
 )
 
-// internalReason is all that a client learns of an error that nobody foresaw. The log has the rest.
-const internalReason = "an internal error, which the server has logged; retry, and report it should it come again"
-
 // errTooLarge is a body over http.max_content_length: 413 without a word, as OpenSearch answers it.
 var errTooLarge = errors.New("the request body is larger than http.max_content_length")
 
@@ -35,11 +32,11 @@ func describe(err error) (f *failure, known bool) {
 			return f, true
 		}
 	}
-	return &failure{status: http.StatusInternalServerError, typ: "exception", reason: internalReason}, false
+	return internalFailure(), false
 }
 
 func lookUp(err error) *failure {
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // describe unwraps
 	case *failure:
 		return e
 
@@ -149,10 +146,16 @@ func lookUp(err error) *failure {
 	case *breakerError:
 		return breaker(e, e.wanted, e.limit, "TRANSIENT")
 	}
-	if err == context.Canceled { //nolint:errorlint // describe unwraps
-		return cancelled(tasks.DisconnectCause(), nil) // a request's context ends so when its client has gone
+	if errors.Is(err, context.Canceled) { // a request's context ends so when its client has gone
+		return cancelled(tasks.DisconnectCause(), err)
 	}
 	return nil
+}
+
+// internalFailure is all that a client learns of an error that nobody foresaw. The log has the rest.
+func internalFailure() *failure {
+	return &failure{status: http.StatusInternalServerError, typ: "exception",
+		reason: "an internal error, which the server has logged; retry, and report it should it come again"}
 }
 
 // cancelled is a task that was cancelled. When that was because the node stops, the client is to try again, as with all
@@ -323,7 +326,7 @@ func appendShardFailure(b []byte, s search.ShardFailure, why *failure) []byte {
 
 // fail answers with an error.
 func (c *call) fail(err error) {
-	if err == errTooLarge { //nolint:errorlint // returned as it is
+	if errors.Is(err, errTooLarge) {
 		h := c.Header()
 		delete(h, "X-OpenSearch-Version")
 		c.send(http.StatusRequestEntityTooLarge, "", nil)
@@ -336,7 +339,7 @@ func (c *call) fail(err error) {
 func (c *call) describe(err error) *failure {
 	f, known := describe(err)
 	if !known {
-		c.identify(c.s.cfg.Log.Error()).Str("method", c.r.Method).Str("path", c.path).Err(err).Msg("a request failed for a reason that has no place in the API")
+		c.s.cfg.Log.Error().EmbedObject(c).Err(err).Msg("a request failed for a reason that has no place in the API")
 	}
 	return f
 }

@@ -11,6 +11,7 @@ import (
 
 // serve answers a request without a network; false for one that net/http would not have let through.
 func (s *server) serve(t *testing.T, method, target, body string) (*httptest.ResponseRecorder, bool) {
+	t.Helper()
 	if _, err := url.ParseRequestURI(target); err != nil || !strings.HasPrefix(target, "/") || strings.ContainsAny(target, " \r\n\t") {
 		return nil, false
 	}

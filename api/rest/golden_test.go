@@ -125,6 +125,7 @@ func groupName(c goldenCase) string {
 }
 
 func (r *replay) compare(t *testing.T, c goldenCase) {
+	t.Helper()
 	got := r.ask(c)
 	if got.status != c.Status {
 		t.Fatalf("%s %s: status %d, recorded %d: %s", c.Method, c.Path, got.status, c.Status, got.body)

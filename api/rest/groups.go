@@ -149,9 +149,6 @@ func (s *Server) getGroup(c *call) (action, error) {
 
 // groupPatch reads the body of a change.
 func (c *call) groupPatch(verb string) (groups.Patch, error) {
-	if err := c.needBody(); err != nil {
-		return groups.Patch{}, err
-	}
 	if err := c.checkGroupChange(verb); err != nil {
 		return groups.Patch{}, err
 	}

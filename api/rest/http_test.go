@@ -306,7 +306,13 @@ func TestSlowSenders(t *testing.T) {
 			t.Errorf("an unwanted body may take %v, and then: %v", time.Since(started), err)
 		}
 
-		// A deadline for the body does not outlast it.
+		// A deadline for the body does not outlast it, wanted or not.
+		careless, br := s.dial()
+		for range 2 {
+			fmt.Fprint(careless, "GET /_cluster/settings HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
+			readResponse(t, br, "GET", 200, "persistent")
+			time.Sleep(25 * time.Second)
+		}
 		patient, br := s.dial()
 		fmt.Fprint(patient, "POST /_search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
 		readResponse(t, br, "POST", 200, "hits")
@@ -361,6 +367,18 @@ func TestPanicsAreAnswered(t *testing.T) {
 		}
 	}
 	s.do("GET", "/_cluster/settings", "").want(200)
+}
+
+// At level debug every request is a line of the log; one that was cut off, too.
+func TestAccessLog(t *testing.T) {
+	var log lockedBuffer
+	s := newServer(t, func(o *options) { o.log = &log })
+	s.do("GET", "/nosuch?pretty", "", "X-Request-Id", "r-1").want(404)
+	for _, part := range []string{`"level":"debug"`, `"method":"GET"`, `"uri":"/nosuch?pretty"`, `"status":404`, `"request_id":"r-1"`, `"took":`} {
+		if !strings.Contains(log.String(), part) {
+			t.Errorf("the log lacks %s: %s", part, log.String())
+		}
+	}
 }
 
 func TestUnknownErrorsAreLoggedAndNotShown(t *testing.T) {

@@ -61,8 +61,7 @@ func (c *call) multiRequest() (*search.MultiRequest, error) {
 		return nil, err
 	}
 	if len(body) == 0 {
-		return nil, &failure{status: http.StatusBadRequest, typ: "parse_exception",
-			reason: "the request needs a body, or the parameter [source]: send pairs of lines, a header and a search"}
+		return nil, noBodySent("send pairs of lines, a header and a search, or the same as parameter [source]")
 	}
 	m := &search.MultiRequest{GroupID: c.groupID(), Principal: c.principal(), OpaqueID: c.opaqueID()}
 	if m.CancelAfter, err = c.cancelAfter(); err != nil {

@@ -24,10 +24,14 @@ type bodyKind uint8
 
 const (
 	noBody   bodyKind = iota // whatever is sent is ignored
-	optional                 // may be missing
-	required
-	lines // required; may be newline-delimited JSON
+	optional                 // a JSON document, if there is one
+	required                 // a JSON document
+	lines                    // JSON documents with newlines between them, or in the query string
+	requiredLines
 )
+
+// takesLines says whether the body may be newline-delimited JSON.
+func (k bodyKind) takesLines() bool { return k == lines || k == requiredLines }
 
 // readBody reads the whole body into c.body, within the limits, as far as the route wants one. The bytes are the
 // budget's until the request has been answered.
@@ -36,7 +40,7 @@ func (c *call) readBody(kind bodyKind) error {
 		return nil
 	}
 	if c.r.ContentLength > 0 {
-		if err := c.checkMediaType(kind); err != nil {
+		if err := c.checkMediaType(kind.takesLines()); err != nil {
 			return err
 		}
 	}
@@ -46,18 +50,17 @@ func (c *call) readBody(kind bodyKind) error {
 		}
 	}
 	if c.r.ContentLength < 0 && len(c.body) > 0 { // chunked: whether there is anything was not known before
-		return c.checkMediaType(kind)
+		return c.checkMediaType(kind.takesLines())
+	}
+	if len(c.body) == 0 && (kind == required || kind == requiredLines) {
+		return noBodySent("send a JSON document with Content-Type: application/json")
 	}
 	return nil
 }
 
-// needBody refuses a request without a body where there has to be one.
-func (c *call) needBody() error {
-	if len(c.body) == 0 {
-		return &failure{status: http.StatusBadRequest, typ: "parse_exception",
-			reason: "the request needs a body: send a JSON document with Content-Type: application/json"}
-	}
-	return nil
+// noBodySent is a request without a body where there has to be one.
+func noBodySent(remedy string) *failure {
+	return &failure{status: http.StatusBadRequest, typ: "parse_exception", reason: "the request needs a body: " + remedy}
 }
 
 // drain reads the body. A sender that stays silent for bodyProgress is cut off; whoever keeps sending may take as long
@@ -124,8 +127,8 @@ func (c *call) hold(n int64) error {
 	return nil
 }
 
-// checkMediaType refuses a body that is not JSON. Lines of JSON are for routes that take them.
-func (c *call) checkMediaType(kind bodyKind) error {
+// checkMediaType refuses a body that is not JSON, or lines of JSON where those are taken.
+func (c *call) checkMediaType(linesToo bool) error {
 	if enc := c.r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
 		return plainError(http.StatusUnsupportedMediaType, "Content-Encoding ["+enc+"] is not supported: send the body uncompressed")
 	}
@@ -147,7 +150,7 @@ func (c *call) checkMediaType(kind bodyKind) error {
 	case media == "application/json", media == "application/vnd.opensearch+json":
 		return nil
 	case media == "application/x-ndjson", media == "application/vnd.opensearch+x-ndjson":
-		if kind == lines {
+		if linesToo {
 			return nil
 		}
 	}

@@ -3,6 +3,7 @@ package rest
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"math"
 	"net/http"
 	"strconv"
@@ -45,9 +46,7 @@ func (c *call) write(a *answer) {
 		}
 	}
 	h := c.Header()
-	for name, v := range a.header {
-		h[name] = v
-	}
+	maps.Copy(h, a.header)
 	mediaType := a.mediaType
 	if mediaType == "" {
 		mediaType = jsonType

@@ -49,9 +49,6 @@ func (s *Server) clusterSettings(c *call) (action, error) {
 }
 
 func (s *Server) updateClusterSettings(c *call) (action, error) {
-	if err := c.needBody(); err != nil {
-		return nil, err
-	}
 	flat, err := c.flag("flat_settings", false)
 	if err != nil {
 		return nil, err

@@ -32,6 +32,7 @@ func (r response) keyOrder(path ...string) string {
 
 // searching is a server with one running search, and a task of its own for each listing.
 func searching(t *testing.T) (s *server, id string, end func() response) {
+	t.Helper()
 	hold := make(chan struct{})
 	s = newServer(t, func(o *options) { o.executor = &gate{open: hold} })
 	answer := s.background("POST", "/_search", `{}`, "X-Opaque-Id", "client-7")
@@ -284,6 +285,32 @@ func TestTaskStatus(t *testing.T) {
 	close(hold)
 	for _, a := range append(answers, free) {
 		(<-a).want(200)
+	}
+}
+
+// An item of a multi-search that waits for its sibling says so.
+func TestHeldItem(t *testing.T) {
+	hold := make(chan struct{})
+	s := newServer(t, func(o *options) { o.executor = &gate{open: hold} })
+	id := s.group("g", `,"throttling":{"attribute":"group","node_limit":1}`)
+	answer := s.background("POST", "/_msearch", "{}\n{}\n", "workloadGroupId", id)
+	var held response
+	s.eventually("an item is held", func() bool {
+		held = s.do("GET", "/_tasks?group_by=none&detailed&actions=*/search", "")
+		return statusKeys(t, held.body, "held") != ""
+	})
+	if got := statusKeys(t, held.body, "held"); got != "state reason" {
+		t.Errorf("keys of its status: %s", got)
+	}
+	parents := s.do("GET", "/_tasks?group_by=parents&actions=*search", "").at("tasks").(map[string]any)
+	for _, x := range parents {
+		if at(x, "action") != "indices:data/read/msearch" || len(at(x, "children").([]any)) != 2 {
+			t.Errorf("the multi-search: %v", x)
+		}
+	}
+	close(hold)
+	if r := (<-answer).want(200); r.at("responses", 0, "status") != 200.0 || r.at("responses", 1, "status") != 200.0 {
+		t.Error(r.body)
 	}
 }
 
