@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -12,15 +13,19 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/wlmserver/wlmserver/auth"
+	"github.com/wlmserver/wlmserver/search"
 	"github.com/wlmserver/wlmserver/tasks"
 )
 
 // Header names as net/http keys them.
 const (
-	opaqueIDHeader  = "X-Opaque-Id"
+	opaqueIDHeader  = search.OpaqueIDHeader
 	requestIDHeader = "X-Request-Id"
 	groupHeader     = "Workloadgroupid"
 )
+
+// versionHeader is spelt as OpenSearch spells it, which net/http would not.
+const versionHeader = "X-OpenSearch-Version"
 
 // maxRequestID is how many characters X-Request-Id may have.
 const maxRequestID = 128
@@ -78,7 +83,7 @@ func (c *call) open() error {
 			h[name] = v[:1]
 		}
 	}
-	h["X-OpenSearch-Version"] = []string{"OpenSearch/" + Version + " (" + Distribution + ")"}
+	h[versionHeader] = []string{"OpenSearch/" + Version + " (" + Distribution + ")"}
 
 	c.path = c.r.URL.EscapedPath()
 	if n := len(c.path) - 1; n > 0 && c.path[n] == '/' && c.path[n-1] != '/' {
@@ -86,7 +91,7 @@ func (c *call) open() error {
 	}
 	var queryErr error
 	c.query, queryErr = parseQuery(c.r.URL.RawQuery)
-	prettyErr := c.readFormat()
+	formatErr := c.readFormat()
 
 	if err := c.checkSize(); err != nil {
 		return err
@@ -102,7 +107,7 @@ func (c *call) open() error {
 	if queryErr != nil {
 		return badQuery(queryErr)
 	}
-	return prettyErr
+	return formatErr
 }
 
 // checkSize refuses what is too large before any of it is read.
@@ -123,23 +128,18 @@ func (c *call) checkSize() error {
 		return tooLongHeader(n, l.MaxHeaderSize)
 	}
 	if c.r.ContentLength > l.MaxContentLength {
-		return errTooLarge
+		return tooLarge()
 	}
 	return nil
 }
 
 // readFormat reads how the answer is to look. GET / is pretty unless told otherwise.
 func (c *call) readFormat() error {
-	var err, humanErr error
-	c.pretty, err = c.flag("pretty", c.path == "/")
+	var prettyErr, humanErr error
+	c.pretty, prettyErr = c.flag("pretty", c.path == "/")
 	c.human, humanErr = c.flag("human", false)
-	if err == nil {
-		err = humanErr
-	}
-	if _, traceErr := c.flag("error_trace", false); err == nil {
-		err = traceErr
-	}
-	return err
+	_, traceErr := c.flag("error_trace", false)
+	return cmp.Or(prettyErr, humanErr, traceErr)
 }
 
 // panicked answers a request whose handler panicked, and logs why.
@@ -200,21 +200,17 @@ func (c *call) untilGone() (ctx context.Context, done func()) {
 
 // register lists the request as a task of the user's. The caller ends it.
 func (c *call) register(action, kind string, parent *tasks.Task) (*tasks.Task, error) {
-	return c.s.cfg.Tasks.Register(context.WithoutCancel(c.r.Context()), tasks.Spec{
-		Action:      action,
-		Type:        kind,
-		Description: func() string { return "" },
-		Parent:      parent,
-		Headers:     c.taskHeaders(),
-		User:        c.user.Name,
-	})
-}
-
-func (c *call) taskHeaders() map[string]string {
+	var headers map[string]string
 	if id := c.opaqueID(); id != "" {
-		return map[string]string{"X-Opaque-Id": id}
+		headers = map[string]string{opaqueIDHeader: id}
 	}
-	return nil
+	return c.s.cfg.Tasks.Register(context.WithoutCancel(c.r.Context()), tasks.Spec{
+		Action:  action,
+		Type:    kind,
+		Parent:  parent,
+		Headers: headers,
+		User:    c.user.Name,
+	})
 }
 
 func (c *call) opaqueID() string { return c.r.Header.Get(opaqueIDHeader) }

@@ -212,7 +212,7 @@ func (c *call) bulkItem(item stub.BulkItem, forced bool) any {
 		item.Result.ForcedRefresh = forced
 		return bulkItemDTO{item.Result, item.Result.Status()}
 	}
-	f := c.describe(item.Err)
+	f := c.explain(item.Err)
 	d := bulkFailureDTO{Index: item.Index, Status: f.status, Error: f}
 	if item.ID != "" {
 		d.ID = &item.ID

@@ -21,18 +21,17 @@ import (
 	"github.com/wlmserver/wlmserver/wlm"
 )
 
-// errTooLarge is a body over http.max_content_length: 413 without a word, as OpenSearch answers it.
-var errTooLarge = errors.New("the request body is larger than http.max_content_length")
-
 // describe is the one table of errors: how each type looks on the wire. What is wrapped is looked for from the outside
-// in. known is false for an error that is not in the table, which then is a mistake of the program.
-func describe(err error) (f *failure, known bool) {
+// in. An error that is not in the table is a mistake of the program: all that a client learns is that there was one.
+func describe(err error) *failure {
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		if f := lookUp(e); f != nil {
-			return f, true
+			return f
 		}
 	}
-	return internalFailure(), false
+	f := internalFailure()
+	f.mistake = err
+	return f
 }
 
 func lookUp(err error) *failure {
@@ -48,7 +47,8 @@ func lookUp(err error) *failure {
 			f.extra = position(e.Line, e.Column)
 		}
 		if e.Cause != nil {
-			f.cause, _ = describe(e.Cause)
+			f.cause = describe(e.Cause)
+			f.mistake = f.cause.mistake
 		}
 		return f
 	case *search.InvalidError:
@@ -59,13 +59,13 @@ func lookUp(err error) *failure {
 		return indexNotFound(e.Index, "index_or_alias", e.Error())
 	case *search.InvalidIndexNameError:
 		return &failure{status: http.StatusBadRequest, typ: "invalid_index_name_exception", reason: e.Error(),
-			extra: fields{text("index", e.Index), text("index_uuid", "_na_")}}
+			extra: fields{quoted("index", e.Index), quoted("index_uuid", "_na_")}}
 	case *search.PoolFullError:
 		return rejected(e, 0)
 	case *search.ScrollMissingError:
 		return &failure{status: http.StatusNotFound, typ: "search_context_missing_exception", reason: e.Error()}
 	case *search.ShardError:
-		return &failure{status: e.Status, typ: e.Type, reason: e.Reason, noReason: e.Reason == ""}
+		return &failure{status: cmp.Or(e.Status, http.StatusInternalServerError), typ: e.Type, reason: e.Reason, noReason: e.Reason == ""}
 
 	case *wlm.RejectedError:
 		return rejected(e, e.RetryAfter)
@@ -132,7 +132,7 @@ func lookUp(err error) *failure {
 
 	case *stub.IndexExistsError:
 		return &failure{status: http.StatusBadRequest, typ: "resource_already_exists_exception", reason: e.Error(),
-			extra: fields{text("index", e.Index), text("index_uuid", e.UUID)}}
+			extra: fields{quoted("index", e.Index), quoted("index_uuid", e.UUID)}}
 	case *stub.VersionConflictError:
 		return documentFailure(http.StatusConflict, "version_conflict_engine_exception", e, e.Index, e.UUID, e.Shard)
 	case *stub.DocumentMissingError:
@@ -190,7 +190,7 @@ func notFound(reason string) *failure {
 
 func indexNotFound(index, kind, reason string) *failure {
 	return &failure{status: http.StatusNotFound, typ: "index_not_found_exception", reason: reason, extra: fields{
-		text("index", index), text("resource.id", index), text("resource.type", kind), text("index_uuid", "_na_"),
+		quoted("index", index), quoted("resource.id", index), quoted("resource.type", kind), quoted("index_uuid", "_na_"),
 	}}
 }
 
@@ -201,13 +201,13 @@ func numberFormat(value string) *failure {
 // breaker refuses what would take more memory than there is for it.
 func breaker(err error, wanted, limit int64, durability string) *failure {
 	return &failure{status: http.StatusTooManyRequests, typ: "circuit_breaking_exception", reason: err.Error(),
-		extra: fields{number("bytes_wanted", wanted), number("bytes_limit", limit), text("durability", durability)}}
+		extra: fields{integer("bytes_wanted", wanted), integer("bytes_limit", limit), quoted("durability", durability)}}
 }
 
 // documentFailure is about one document of an index.
 func documentFailure(status int, typ string, err error, index, uuid string, shard int) *failure {
 	return &failure{status: status, typ: typ, reason: err.Error(),
-		extra: fields{text("index", index), text("shard", strconv.Itoa(shard)), text("index_uuid", uuid)}}
+		extra: fields{quoted("index", index), quoted("shard", strconv.Itoa(shard)), quoted("index_uuid", uuid)}}
 }
 
 func validation(e *search.ValidationError) *failure {
@@ -221,7 +221,7 @@ func parsing(document []byte, offset int, reason string) *failure {
 }
 
 func position(line, column int) fields {
-	return fields{number("line", int64(line)), number("col", int64(column))}
+	return fields{integer("line", int64(line)), integer("col", int64(column))}
 }
 
 func badQuery(err error) *failure {
@@ -238,6 +238,11 @@ func tooLongHeader(n, limit int64) *failure {
 		"the request headers have %d bytes, more than the %d that http.max_header_size allows", n, limit)}
 }
 
+// tooLarge is a body over http.max_content_length, to which OpenSearch does not say a word.
+func tooLarge() *failure {
+	return &failure{status: http.StatusRequestEntityTooLarge, shape: silent}
+}
+
 // plainError is an error whose body is one string beside the status.
 func plainError(status int, text string) *failure {
 	return &failure{status: status, reason: text, shape: plain}
@@ -252,7 +257,7 @@ func noHandler(r *http.Request) *failure {
 // nodeFailure is what went wrong on one node while the others may have answered.
 func nodeFailure(node string, why *failure) *failure {
 	return &failure{typ: "failed_node_exception", reason: "node [" + node + "] failed: " + why.reason,
-		extra: fields{text("node_id", node)}, cause: why}
+		extra: fields{quoted("node_id", node)}, cause: why}
 }
 
 // phaseFailure is a search that failed as a whole. Equal failures of shards of one index are listed once. The cause is
@@ -264,7 +269,10 @@ func phaseFailure(e *search.PhaseError) *failure {
 	var shards []byte
 	own := e.Cause
 	for i, s := range e.Failures {
-		why, _ := describe(s.Err)
+		why := describe(s.Err)
+		if why.mistake != nil {
+			f.mistake = why.mistake
+		}
 		if why.status >= http.StatusInternalServerError || i == 0 {
 			f.status = why.status
 		}
@@ -283,10 +291,11 @@ func phaseFailure(e *search.PhaseError) *failure {
 		f.roots = append(f.roots, why.root())
 		shards = appendShardFailure(shards, s, why)
 	}
-	f.extra = fields{text("phase", e.Phase), {"grouped", []byte("true")}, {"failed_shards", append(append([]byte{'['}, shards...), ']')}}
+	f.extra = fields{quoted("phase", e.Phase), {"grouped", []byte("true")}, {"failed_shards", append(append([]byte{'['}, shards...), ']')}}
 	switch {
 	case own != nil:
-		f.cause, _ = describe(own)
+		f.cause = describe(own)
+		f.mistake = f.cause.mistake
 	case len(f.roots) > 0:
 		f.cause = f.roots[0].asCause()
 	}
@@ -325,27 +334,24 @@ func appendShardFailure(b []byte, s search.ShardFailure, why *failure) []byte {
 }
 
 // fail answers with an error.
-func (c *call) fail(err error) {
-	if errors.Is(err, errTooLarge) {
-		h := c.Header()
-		delete(h, "X-OpenSearch-Version")
-		c.send(http.StatusRequestEntityTooLarge, "", nil)
-		return
-	}
-	c.writeFailure(c.describe(err))
-}
+func (c *call) fail(err error) { c.writeFailure(c.explain(err)) }
 
-// describe looks an error up and logs one that is not in the table.
-func (c *call) describe(err error) *failure {
-	f, known := describe(err)
-	if !known {
-		c.s.cfg.Log.Error().EmbedObject(c).Err(err).Msg("a request failed for a reason that has no place in the API")
+// explain looks an error up, and logs what should not have happened.
+func (c *call) explain(err error) *failure {
+	f := describe(err)
+	if f.mistake != nil {
+		c.s.cfg.Log.Error().EmbedObject(c).Err(f.mistake).Msg("a request failed for a reason that has no place in the API")
 	}
 	return f
 }
 
 // writeFailure sends an error. Every 429 tells when to come again.
 func (c *call) writeFailure(f *failure) {
+	if f.shape == silent {
+		delete(c.Header(), versionHeader)
+		c.send(f.status, "", nil)
+		return
+	}
 	header := f.header
 	if f.status == http.StatusTooManyRequests {
 		header = http.Header{"Retry-After": {strconv.Itoa(seconds(f.retryAfter))}}

@@ -100,7 +100,7 @@ func TestErrorTable(t *testing.T) {
 		{"no group", &groups.NotFoundError{Name: "x"}, 404, simple("resource_not_found_exception")},
 		{"too many groups", &groups.TooManyError{Max: 2}, 500, simple("illegal_state_exception")},
 
-		{"unknown setting", &settings.UnknownError{Scope: "persistent", Key: "x"}, 400, simple("settings_exception")},
+		{"no such setting", &settings.UnknownError{Scope: "persistent", Key: "x"}, 400, simple("settings_exception")},
 		{"fixed setting", &settings.NotDynamicError{Scope: "transient", Key: "x"}, 400, simple("settings_exception")},
 		{"bad setting", &settings.InvalidError{Key: "k", Value: "v", Type: "illegal_argument_exception"}, 400, simple("illegal_argument_exception")},
 		{"setting, no number", &settings.InvalidError{Key: "k", Value: "v", NumberFormat: true}, 400, withCause("illegal_argument_exception", "number_format_exception")},
@@ -127,11 +127,14 @@ func TestErrorTable(t *testing.T) {
 
 		{"wrapped", fmt.Errorf("while doing: %w", bad), 400, simple("illegal_argument_exception")},
 		{"unknown", errors.New("boom"), 500, simple("exception")},
+		{"unknown on a shard", phase(nil, shard(0, errors.New("boom"))), 500, ""},
+		{"unknown cause", phase(errors.New("boom"), shard(0, bad)), 400, ""},
+		{"a shard without a status", &search.ShardError{Type: "x", Reason: "y"}, 500, simple("x")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f, known := describe(c.err)
-			if known != (c.name != "unknown") {
-				t.Errorf("known: %v", known)
+			f := describe(c.err)
+			if mistake := strings.HasPrefix(c.name, "unknown"); mistake != (f.mistake != nil) {
+				t.Errorf("for the log: %v", f.mistake)
 			}
 			if f.status != c.status {
 				t.Errorf("status %d, want %d", f.status, c.status)
@@ -187,7 +190,7 @@ func TestRetryAfter(t *testing.T) {
 		{&search.PhaseError{Failures: []search.ShardFailure{{Err: &search.PoolFullError{}}, {Err: &wlm.RejectedError{RetryAfter: 9 * time.Second}}}}, 9},
 		{&search.PhaseError{Cause: &wlm.RejectedError{RetryAfter: 4 * time.Second}}, 4},
 	} {
-		f, _ := describe(c.err)
+		f := describe(c.err)
 		if f.status != http.StatusTooManyRequests || seconds(f.retryAfter) != c.want {
 			t.Errorf("%v: status %d, Retry-After %d, want %d", c.err, f.status, seconds(f.retryAfter), c.want)
 		}
@@ -197,7 +200,7 @@ func TestRetryAfter(t *testing.T) {
 // Equal failures of one index are one entry; those of another index, or with other reasons, are entries of their own.
 func TestShardFailuresAreGrouped(t *testing.T) {
 	a, b := &search.InvalidError{Reason: "a"}, &search.InvalidError{Reason: "b"}
-	f, _ := describe(&search.PhaseError{Failures: []search.ShardFailure{
+	f := describe(&search.PhaseError{Failures: []search.ShardFailure{
 		{Shard: 0, Index: "x", Err: a}, {Shard: 1, Index: "x", Err: a}, {Shard: 2, Index: "x", Err: b}, {Shard: 0, Index: "y", Err: a},
 	}})
 	body := string(f.body())

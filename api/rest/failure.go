@@ -20,6 +20,7 @@ type failure struct {
 	shape      shape
 	header     http.Header   // further headers; may be nil
 	retryAfter time.Duration // when a client may come again; 0: not known
+	mistake    error         // what was not foreseen, for the log; nil for nearly all
 }
 
 func (f *failure) Error() string { return f.reason }
@@ -31,6 +32,7 @@ const (
 	structured shape = iota // {"error":{"root_cause":…},"status":…}
 	plain                   // {"error":"…","status":…}
 	bare                    // {"error":"…"}
+	silent                  // nothing at all
 )
 
 // fields are members of a JSON object, their values encoded.
@@ -41,8 +43,8 @@ type field struct {
 	value []byte
 }
 
-func text(name, value string) field         { return field{name, jsondoc.AppendString(nil, value)} }
-func number(name string, value int64) field { return field{name, strconv.AppendInt(nil, value, 10)} }
+func quoted(name, value string) field        { return field{name, jsondoc.AppendString(nil, value)} }
+func integer(name string, value int64) field { return field{name, strconv.AppendInt(nil, value, 10)} }
 
 // body is the whole body of the answer.
 func (f *failure) body() []byte {

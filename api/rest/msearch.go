@@ -44,7 +44,7 @@ func (s *Server) multiSearch(c *call) (action, error) {
 func (c *call) appendItem(b []byte, r search.ItemResult) []byte {
 	status := 0
 	if r.Err != nil {
-		f := c.describe(r.Err)
+		f := c.explain(r.Err)
 		status = f.status
 		b = f.appendObject(append(b, `{"error":`...))
 	} else {

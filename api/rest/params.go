@@ -85,14 +85,13 @@ func (c *call) checkTimeouts() error {
 
 // checkParams refuses query parameters that the path does not know, those first for which it knows a similar one.
 func (c *call) checkParams(known []string) error {
-	strangers := slices.Sorted(func(yield func(string) bool) {
-		for name := range c.query {
-			if !slices.Contains(known, name) && !yield(name) {
-				return
-			}
+	var strangers, meant, unknown []string
+	for name := range c.query {
+		if !slices.Contains(known, name) {
+			strangers = append(strangers, name)
 		}
-	})
-	var meant, unknown []string
+	}
+	slices.Sort(strangers)
 	for _, name := range strangers {
 		if near := nearest.Name(name, known...); near != "" {
 			meant = append(meant, "["+name+"] -> did you mean ["+near+"]?")

@@ -84,7 +84,7 @@ func (c *call) drain() error {
 		buf = buf[:len(buf)+n]
 		switch {
 		case int64(len(buf)) > most:
-			return errTooLarge
+			return tooLarge()
 		case errors.Is(err, io.EOF):
 			c.body = buf
 			c.deadline.clear()

@@ -53,12 +53,10 @@ func (s *Server) mount() {
 // handler answers the requests of one route.
 func (s *Server) handler(rt route) http.Handler {
 	known := strings.Fields(rt.params + " " + everywhere)
-	parameters := strings.Contains(rt.pattern, "{")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := w.(*call)
 		c.r = r
-		// A path that is in the table as it stands is never taken for one with parameters, and a parameter is never empty.
-		if parameters && (s.fixed[c.path] || slices.Contains(chi.RouteContext(r.Context()).URLParams.Values, "")) {
+		if !s.isMatch(rt.pattern, c.path, chi.RouteContext(r.Context())) {
 			s.unrouted(w, r)
 			return
 		}
@@ -119,11 +117,15 @@ func (s *Server) allowed(path string) []string {
 	var methods []string
 	for _, m := range [...]string{http.MethodGet, http.MethodPut, http.MethodPost, http.MethodDelete, http.MethodHead} {
 		rctx := chi.NewRouteContext()
-		pattern := s.mux.Find(rctx, m, path)
-		if pattern == "" || s.fixed[path] && pattern != path || slices.Contains(rctx.URLParams.Values, "") {
-			continue
+		if pattern := s.mux.Find(rctx, m, path); pattern != "" && s.isMatch(pattern, path, rctx) {
+			methods = append(methods, m)
 		}
-		methods = append(methods, m)
 	}
 	return methods
+}
+
+// isMatch says whether what the router has found counts: a path that is in the table as it stands is never taken for one
+// with parameters, and a parameter is never empty.
+func (s *Server) isMatch(pattern, path string, rctx *chi.Context) bool {
+	return (pattern == path || !s.fixed[path]) && !slices.Contains(rctx.URLParams.Values, "")
 }

@@ -218,7 +218,7 @@ func (s *Server) cancelTask(c *call) (action, error) {
 		return nil, err
 	}
 	return c.cancelling(func() (taskListDTO, error) {
-		why := &failure{typ: "no_such_node_exception", reason: "there is no node [" + id.Node + "]", extra: fields{text("node_id", id.Node)}}
+		why := &failure{typ: "no_such_node_exception", reason: "there is no node [" + id.Node + "]", extra: fields{quoted("node_id", id.Node)}}
 		if id.Node == s.cfg.Node.ID {
 			t := s.cfg.Tasks.Task(id)
 			switch {

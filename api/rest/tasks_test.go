@@ -293,7 +293,7 @@ func TestHeldItem(t *testing.T) {
 	hold := make(chan struct{})
 	s := newServer(t, func(o *options) { o.executor = &gate{open: hold} })
 	id := s.group("g", `,"throttling":{"attribute":"group","node_limit":1}`)
-	answer := s.background("POST", "/_msearch", "{}\n{}\n", "workloadGroupId", id)
+	answer := s.background("POST", "/_msearch", "{}\n{}\n{}\n{}\n", "workloadGroupId", id)
 	var held response
 	s.eventually("an item is held", func() bool {
 		held = s.do("GET", "/_tasks?group_by=none&detailed&actions=*/search", "")
