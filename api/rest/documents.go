@@ -3,6 +3,7 @@ package rest
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 
 	"github.com/wlmserver/wlmserver/internal/stub"
 	"github.com/wlmserver/wlmserver/settings"
@@ -112,21 +113,25 @@ func (s *Server) putDocument(create bool) func(*call) (action, error) {
 		if _, err := c.duration("timeout", 0); err != nil {
 			return nil, err
 		}
-		create := create
+		creating := create
 		switch op := c.query.Get("op_type"); op {
 		case "", "index":
 		case "create":
-			create = true
+			creating = true
 		default:
 			return nil, illegalArgument("parameter [op_type] must be [index] or [create], not [%s]", op)
 		}
 		return func() (*answer, error) {
-			r, err := s.cfg.Stub.PutDocument(c.param("index"), c.param("id"), c.body, create)
+			r, err := s.cfg.Stub.PutDocument(c.param("index"), c.param("id"), c.body, creating)
 			if err != nil {
 				return nil, err
 			}
 			r.ForcedRefresh = forced
-			return &answer{status: r.Status(), value: r}, nil
+			a := &answer{status: r.Status(), value: r}
+			if r.Result == stub.Created {
+				a.header = http.Header{"Location": {"/" + url.PathEscape(r.Index) + "/_doc/" + url.PathEscape(r.ID)}}
+			}
+			return a, nil
 		}, nil
 	}
 }

@@ -188,6 +188,11 @@ func TestBodies(t *testing.T) {
 			}
 		})
 	}
+	t.Run("no path", func(t *testing.T) {
+		c, br := s.dial()
+		fmt.Fprint(c, "CONNECT x:1 HTTP/1.1\r\nHost: x:1\r\n\r\n")
+		readResponse(t, br, "POST", 400, "no handler")
+	})
 	t.Run("two types", func(t *testing.T) {
 		c, br := s.dial()
 		fmt.Fprint(c, "POST /_search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}")

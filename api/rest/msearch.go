@@ -42,16 +42,19 @@ func (s *Server) multiSearch(c *call) (action, error) {
 
 // appendItem prints one item of a multi-search, with its status as its last member.
 func (c *call) appendItem(b []byte, r search.ItemResult) []byte {
-	status := 0
+	var status int
 	if r.Err != nil {
 		f := c.explain(r.Err)
 		status = f.status
 		b = f.appendObject(append(b, `{"error":`...))
 	} else {
 		status = r.Response.Status
-		b = append(b, bytes.TrimSuffix(bytes.TrimSpace(r.Response.Body), []byte{'}'})...)
+		b = append(b, bytes.TrimSuffix(r.Response.Body, []byte{'}'})...)
 	}
-	return append(strconv.AppendInt(append(b, `,"status":`...), int64(status), 10), '}')
+	if b[len(b)-1] != '{' {
+		b = append(b, ',')
+	}
+	return append(strconv.AppendInt(append(b, `"status":`...), int64(status), 10), '}')
 }
 
 // multiRequest reads a multi-search: the parameters, and pairs of lines in the body.

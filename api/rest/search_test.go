@@ -174,6 +174,13 @@ func TestMultiSearch(t *testing.T) {
 	}
 }
 
+func TestMultiSearchOfEmptyAnswers(t *testing.T) {
+	s := newServer(t, func(o *options) { o.executor = &gate{answer: &search.Response{Status: 200, Body: []byte(`{}`)}} })
+	if r := s.do("POST", "/_msearch", "{}\n{}\n{}\n{}\n").want(200); !strings.HasSuffix(r.body, `"responses":[{"status":200},{"status":200}]}`) {
+		t.Error(r.body)
+	}
+}
+
 func TestMultiSearchRefusals(t *testing.T) {
 	s := newServer(t)
 	for _, c := range []struct{ name, body, typ, reason string }{
@@ -249,8 +256,8 @@ func TestDocuments(t *testing.T) {
 	s := newServer(t)
 	made := s.do("POST", "/idx/_doc?refresh=wait_for", `{"a":1}`).want(201)
 	id := made.at("_id").(string)
-	if made.at("forced_refresh") != nil {
-		t.Error(made.body)
+	if made.at("forced_refresh") != nil || made.header.Get("Location") != "/idx/_doc/"+id {
+		t.Error(made.body, made.header)
 	}
 	if got := s.do("GET", "/idx/_doc/"+id, "").want(200).at("_source", "a"); got != float64(1) {
 		t.Error(got)

@@ -62,21 +62,24 @@ func newGroupStatsDTO(g *stats.GroupStats) groupStatsDTO {
 func (s *Server) wlmStats(c *call) (action, error) {
 	nodes, ids := splitList(c.param("nodes")), splitList(c.param("groups"))
 	return func() (*answer, error) {
-		return c.asTask("cluster:monitor/wlm/stats", true, func() (*answer, error) {
-			d := members{{"_nodes", answered(0)}, {"cluster_name", s.cfg.Node.ClusterName}}
-			if !s.isThisNode(nodes) {
-				return ok(d)
-			}
-			wanted, missing := s.groupStats(ids)
-			if missing != "" {
-				why := notFound(fmt.Sprintf("no workload group has the id [%s]; GET _wlm/workload_group lists those there are", missing))
-				d[0].value = nodesDTO{Total: 1, Failed: 1, Failures: []*failure{nodeFailure(s.cfg.Node.ID, why)}}
-				return ok(d)
-			}
-			d[0].value = answered(1)
-			return ok(append(d, member{s.cfg.Node.ID, members{{"workload_groups", wanted}}}))
-		})
+		return c.asTask("cluster:monitor/wlm/stats", true, func() (*answer, error) { return ok(s.statsOf(nodes, ids)) })
 	}, nil
+}
+
+// statsOf is the answer for some nodes and groups. A group that a node does not know is that node's failure.
+func (s *Server) statsOf(nodes, ids []string) members {
+	with := func(count nodesDTO, results ...member) members {
+		return append(members{{"_nodes", count}, {"cluster_name", s.cfg.Node.ClusterName}}, results...)
+	}
+	if !s.isThisNode(nodes) {
+		return with(answered(0))
+	}
+	wanted, missing := s.groupStats(ids)
+	if missing != "" {
+		why := notFound(fmt.Sprintf("no workload group has the id [%s]; GET _wlm/workload_group lists those there are", missing))
+		return with(nodesDTO{Total: 1, Failed: 1, Failures: []*failure{nodeFailure(s.cfg.Node.ID, why)}})
+	}
+	return with(answered(1), member{s.cfg.Node.ID, members{{"workload_groups", wanted}}})
 }
 
 // groupStats are the statistics of the groups with the given ids, of all without ids or with _all, sorted by id. missing
