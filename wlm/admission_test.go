@@ -564,3 +564,31 @@ func TestSweepFindsNothing(t *testing.T) {
 		finishAll(all)
 	})
 }
+
+// TestSweepMends: what nothing may ever need. A waiter whose goroutine never came is evicted, and counted as recovered.
+func TestSweepMends(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newSweptHarness(t)
+		r := wlm.Request{Group: h.create("g", limits("group", 1, -1, 10))}
+		holder := h.startAll(1, r)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		forgotten, err := h.Enter(ctx, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel(errUser)
+		time.Sleep(20 * time.Second)
+		if c := h.counters(r.Group); c.Waiters != 1 {
+			t.Errorf("the sweep does not leave it to the waiter's own goroutine: %+v", c)
+		}
+		time.Sleep(20 * time.Second)
+		if c := h.counters(r.Group); c.Waiters != 0 || c.Evicted != 1 || h.Totals().Recovered != 1 {
+			t.Errorf("counters %+v, totals %+v", c, h.Totals())
+		}
+		if _, err := forgotten.Wait(ctx); !errors.Is(err, errUser) {
+			t.Errorf("it ended with %v", err)
+		}
+		finishAll(holder)
+		h.Close()
+	})
+}

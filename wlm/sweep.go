@@ -5,8 +5,13 @@ import (
 	"time"
 )
 
-// sweepInterval is how often the backstop looks. It is not a setting: nothing may depend on it.
-const sweepInterval = time.Second
+const (
+	// sweepInterval is how often the backstop looks. It is not a setting: nothing may depend on it.
+	sweepInterval = time.Second
+	// sweepPatience is how long a cancelled waiter may stay before it counts as forgotten. Its own goroutine evicts it, as soon as
+	// the machine lets it run: with very many cancelled at once on a busy machine that takes seconds.
+	sweepPatience = 30 * time.Second
+)
 
 // sweepUntilStopped looks for waiters that were forgotten. What it finds is a defect: it is mended, and counted in
 // [Totals.Recovered].
@@ -27,7 +32,7 @@ func (a *Admission) sweepUntilStopped() {
 	}
 }
 
-// sweep evicts waiters that were cancelled when it last came and are still here, and fills free node permits.
+// sweep evicts waiters that have been cancelled for long and are still here, and fills free node permits.
 func (b *bucket) sweep() (recovered uint64) {
 	var s step
 	b.mu.Lock()
@@ -35,11 +40,11 @@ func (b *bucket) sweep() (recovered uint64) {
 		next := t.next
 		switch {
 		case t.ctx.Err() == nil:
-		case t.swept:
+		case t.foundCancelled.IsZero():
+			t.foundCancelled = s.now()
+		case s.now().Sub(t.foundCancelled) > sweepPatience:
 			b.evictLocked(t, context.Cause(t.ctx), &s)
 			recovered++
-		default:
-			t.swept = true // its own goroutine may be on the way
 		}
 		t = next
 	}

@@ -31,17 +31,17 @@ type Ticket struct {
 
 	// The bucket's lock guards what follows until the ticket is decided; what ready's closing or Enter's return publishes is
 	// then read without it.
-	state     state
-	err       error // evicted, refused
-	seq       uint64
-	parked    time.Time // since when it waits
-	swept     bool      // the sweep has found it cancelled once
-	try       uint64    // of the question to the owner
-	watched   bool      // it runs already; the answer to its question is only counted
-	permit    Permit
-	wokenNext *Ticket
-	prev      *Ticket
-	next      *Ticket
+	state          state
+	err            error // evicted, refused
+	seq            uint64
+	parked         time.Time // since when it waits
+	foundCancelled time.Time // when the sweep first found it cancelled and still parked
+	try            uint64    // of the question to the owner
+	watched        bool      // it runs already; the answer to its question is only counted
+	permit         Permit
+	wokenNext      *Ticket
+	prev           *Ticket
+	next           *Ticket
 }
 
 // Bucket is the bucket whose limits hold for the search; the zero key when none do.

@@ -16,7 +16,11 @@ import (
 // TestP15NoWayPastTheBound floods the queue from every way into it: searches, counts, items of multi-searches and pages of scrolls,
 // of very many principals.
 func TestP15NoWayPastTheBound(t *testing.T) {
-	const principals, each, size = 400, 200, 50
+	const each, size = 200, 50
+	principals := 400
+	if testing.Short() {
+		principals = 40
+	}
 	p := server.Start(t, "auth.proxy.user_header=x-proxy-user", "auth.proxy.roles_header=x-proxy-roles",
 		"auth.proxy.allowed_peers=127.0.0.0/8", "thread_pool.search.queue_size=5000")
 	p.Headers = []string{"x-proxy-user", "operator", "x-proxy-roles", "admin"}

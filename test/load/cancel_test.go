@@ -1,17 +1,25 @@
 package load_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
 
+	"github.com/wlmserver/wlmserver/groups"
 	"github.com/wlmserver/wlmserver/test/server"
 	"github.com/wlmserver/wlmserver/wlm"
 )
 
-const many = 10_000
+// many is the ceiling of a group's waiters; a tenth of it in short runs.
+func many() int {
+	if testing.Short() {
+		return groups.MaxQueued / 10
+	}
+	return groups.MaxQueued
+}
 
-// parked starts a server with one search that runs for long and many that are parked behind it.
+// parked starts a server with one search that runs for long and n that are parked behind it.
 func parked(t *testing.T, n int, overrides ...string) (p *server.Process, id string, b *burst) {
 	t.Helper()
 	p = server.Start(t, overrides...)
@@ -27,17 +35,18 @@ func parked(t *testing.T, n int, overrides ...string) (p *server.Process, id str
 
 // TestOneCancelEndsTenThousand cancels all parked searches by one call.
 func TestOneCancelEndsTenThousand(t *testing.T) {
-	p, id, b := parked(t, many)
+	n := many()
+	p, id, b := parked(t, n)
 	p.Must(http.MethodPost, "/_tasks/_cancel?actions=indices:data/read/search", "", nil)
-	if got := b.tally(); got[http.StatusInternalServerError] != many {
+	if got := b.tally(); got[http.StatusInternalServerError] != n {
 		t.Errorf("answers by status: %v", got)
 	}
-	for _, a := range b.answers[:100] {
+	for _, a := range b.answers[:n/10] {
 		if a.ErrorType() != "task_cancelled_exception" {
 			t.Fatalf("an evicted search was answered %s", a.Body)
 		}
 	}
-	if s := p.Stats(id); s.QueuedCurrent != 0 || s.Queued != many || s.QueueWaits != 0 || s.Throttled != 0 {
+	if s := p.Stats(id); s.QueuedCurrent != 0 || s.Queued != n || s.QueueWaits != 0 || s.Throttled != 0 {
 		t.Errorf("statistics %+v", s)
 	}
 }
@@ -45,10 +54,11 @@ func TestOneCancelEndsTenThousand(t *testing.T) {
 // TestThrottlingOffStartsTenThousand turns throttling off while very many are parked: all start, those cancelled before fail, and what
 // the search pool cannot take fails there.
 func TestThrottlingOffStartsTenThousand(t *testing.T) {
-	const cancelled = 500
-	p, id, b := parked(t, many-cancelled, "thread_pool.search.size=4", "thread_pool.search.queue_size=1000")
+	n := many()
+	cancelled, workers, queue := n/20, 4, n/10
+	p, id, b := parked(t, n-cancelled, fmt.Sprint("thread_pool.search.size=", workers), fmt.Sprint("thread_pool.search.queue_size=", queue))
 	victims := send(p, t.Context(), cancelled, id, "", "X-Opaque-Id", "victim")
-	p.AwaitQueued(id, many)
+	p.AwaitQueued(id, n)
 	for _, task := range p.Tasks("indices:data/read/search") {
 		if task.Headers["X-Opaque-Id"] == "victim" {
 			p.Must(http.MethodPost, "/_tasks/"+task.ID+"/_cancel", "", nil)
@@ -59,16 +69,16 @@ func TestThrottlingOffStartsTenThousand(t *testing.T) {
 	}
 	p.UpdateGroup("g", `{"throttling":null,"queue":null}`)
 	p.AwaitQueued(id, 0)
-	// 4 run and 1000 stand in the pool's queue, the one that ran before among them; the others have failed at the pool.
-	const refused = many - cancelled + 1 - 1004
-	p.Await("the pool has refused the rest", func() bool { return len(p.Tasks("indices:data/read/search")) == 1004 })
+	// The pool works on a few and has more in its queue, the one that ran before among them; the others have failed there.
+	refused := n - cancelled + 1 - (workers + queue)
+	p.Await("the pool has refused the rest", func() bool { return len(p.Tasks("indices:data/read/search")) == workers+queue })
 	s := p.Stats(id)
-	if s.Throttled != 0 || s.QueueRejections != 0 || s.QueueWaits != many-cancelled || s.Queued != many {
+	if s.Throttled != 0 || s.QueueRejections != 0 || s.QueueWaits != n-cancelled || s.Queued != n {
 		t.Errorf("statistics %+v", s)
 	}
 	p.Must(http.MethodPost, "/_tasks/_cancel?actions=indices:data/read/search", "", nil)
 	got := b.tally()
-	if got[http.StatusTooManyRequests] != refused || got[http.StatusInternalServerError] != many-cancelled-refused {
+	if got[http.StatusTooManyRequests] != refused || got[http.StatusInternalServerError] != n-cancelled-refused {
 		t.Errorf("answers by status: %v, want %d refused by the pool", got, refused)
 	}
 	for _, a := range b.answers {
@@ -81,11 +91,12 @@ func TestThrottlingOffStartsTenThousand(t *testing.T) {
 // TestOneEvictionAmongTenThousand measures, where the server decides, how long after its cancel a parked search is evicted.
 func TestOneEvictionAmongTenThousand(t *testing.T) {
 	const limit = 50 * time.Millisecond
-	p, id, b := parked(t, many-2)
+	n := many()
+	p, id, b := parked(t, n-2)
 	timed := send(p, t.Context(), 1, id, "?cancel_after_time_interval=3s")
 	arrived := time.Now()
 	victim := send(p, t.Context(), 1, id, "", "X-Opaque-Id", "victim")
-	p.AwaitQueued(id, many)
+	p.AwaitQueued(id, n)
 	var cancelledAt time.Time
 	for _, task := range p.Tasks("indices:data/read/search") {
 		if task.Headers["X-Opaque-Id"] == "victim" {
