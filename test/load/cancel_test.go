@@ -3,6 +3,7 @@ package load_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,6 +76,10 @@ func TestThrottlingOffStartsTenThousand(t *testing.T) {
 	s := p.Stats(id)
 	if s.Throttled != 0 || s.QueueRejections != 0 || s.QueueWaits != n-cancelled || s.Queued != n {
 		t.Errorf("statistics %+v", s)
+	}
+	metrics := string(p.Send(t.Context(), http.MethodGet, "/metrics", "").Body)
+	if want := fmt.Sprintf("\nwlmserver_search_pool_rejected_total %d\n", refused); !strings.Contains(metrics, want) {
+		t.Errorf("the metrics do not say%sbut\n%s", want, metrics)
 	}
 	p.Must(http.MethodPost, "/_tasks/_cancel?actions=indices:data/read/search", "", nil)
 	got := b.tally()
