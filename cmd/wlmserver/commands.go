@@ -43,16 +43,12 @@ type configCommand struct{}
 // Run prints the table of keys, then the cluster settings that may be given a start value.
 func (configCommand) Run(s streams) error {
 	out := bufio.NewWriter(s.out)
-	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(w, "KEY\tKIND\tDEFAULT\tMEANING")
-	known := map[string]bool{}
 	for _, k := range node.Keys() {
-		known[k.Name] = true
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", k.Name, k.Kind, shown(k), k.Doc)
+		fmt.Fprintf(out, "%s: %s   (%s)\n    %s\n", k.Name, shown(k), k.Kind, k.Doc)
 	}
-	w.Flush()
 
 	fmt.Fprint(out, "\nStart values of cluster settings (what PUT /_cluster/settings stored wins over them):\n\n")
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "KEY\tKIND\tDEFAULT\tALLOWED\tACTS")
 	for _, k := range settings.Catalogue() {
 		if !k.Dynamic {
@@ -77,9 +73,9 @@ func shown(k node.Key) string {
 	case k.Default != "":
 		return k.Default
 	case k.Derived != "":
-		return "(" + k.Derived + ")"
+		return "<" + k.Derived + ">"
 	}
-	return "(none)"
+	return "<none>"
 }
 
 type hashPasswordCommand struct{}

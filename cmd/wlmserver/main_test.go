@@ -271,7 +271,7 @@ func TestStopAnswersParkedAndRunning(t *testing.T) {
 		parked = append(parked, s.search(t, group, "1s", ""))
 	}
 	s.until(t, stateWaiting, 5)
-	idle := dial(t, s) // an open connection without a request
+	dial(t, s) // a connection on which nothing is ever sent, which must not hold up the stop
 
 	s.signal(t, syscall.SIGTERM)
 	for _, p := range parked {
@@ -292,7 +292,6 @@ func TestStopAnswersParkedAndRunning(t *testing.T) {
 	if a := <-running; a.status != http.StatusOK {
 		t.Errorf("the running search was answered %d %s (%v)", a.status, a.body, a.err)
 	}
-	idle.Close()
 	if code := s.wait(t); code != 0 {
 		t.Errorf("ended with %d", code)
 	}
@@ -312,15 +311,19 @@ func TestStopCancelsWhatRunsTooLong(t *testing.T) {
 	}
 }
 
-// TestStopDoesNotWaitForTheStubborn: a search that never looks whether it was cancelled does not hold up the stop.
-func TestStopDoesNotWaitForTheStubborn(t *testing.T) {
+// TestStopEndsTheStubborn: a search that never looks whether it was cancelled neither holds up the stop nor goes unanswered.
+func TestStopEndsTheStubborn(t *testing.T) {
 	s := serve(t, "-E", "path.data="+t.TempDir(), "-E", "node.shutdown_timeout=100ms")
 	group := s.group(t)
 	running := s.search(t, group, "1h", `,"ignore_cancel":true`)
 	s.until(t, stateRunning, 1)
 	s.signal(t, syscall.SIGTERM)
-	<-running
-	s.wait(t)
+	if a := <-running; a.err != nil || a.status == http.StatusOK {
+		t.Errorf("answered %d %s (%v)", a.status, a.body, a.err)
+	}
+	if code := s.wait(t); code != 0 {
+		t.Errorf("ended with %d", code)
+	}
 }
 
 func TestSecondSignalEndsAtOnce(t *testing.T) {

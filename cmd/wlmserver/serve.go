@@ -37,7 +37,7 @@ func (c *serveCommand) Run(ctx context.Context, s streams) error {
 
 	select {
 	case <-signals:
-	case <-n.Failed():
+	case <-n.Done():
 		return errors.Join(n.Err(), n.Close())
 	}
 	stopped := make(chan error, 1)

@@ -68,6 +68,7 @@ func (c *client) do(ctx context.Context, method, path, body string, v any) error
 // outcome is how a search ended for its client.
 type outcome struct {
 	state      state
+	ran        bool   // of a cancelled one: it was admitted before
 	retryAfter string // seconds, of a refusal
 	failure    string // of a failed one
 }
@@ -87,8 +88,22 @@ func (c *client) search(ctx context.Context, p plan, group string, number int, p
 		return outcome{state: answered}
 	case resp.StatusCode == http.StatusTooManyRequests:
 		return outcome{state: refused, retryAfter: resp.Header.Get("Retry-After")}
-	case bytes.Contains(body, []byte("task_cancelled_exception")):
+	}
+	// One that was cancelled while it waited is answered with that alone, one that ran with how its shards ended.
+	var answer struct {
+		Error struct {
+			Type      string `json:"type"`
+			RootCause []struct {
+				Type string `json:"type"`
+			} `json:"root_cause"`
+		} `json:"error"`
+	}
+	const isCancelled = "task_cancelled_exception"
+	switch e := &answer.Error; {
+	case json.Unmarshal(body, &answer) == nil && e.Type == isCancelled:
 		return outcome{state: cancelled}
+	case len(e.RootCause) > 0 && e.RootCause[0].Type == isCancelled:
+		return outcome{state: cancelled, ran: true}
 	default:
 		return outcome{state: failed, failure: fmt.Sprintf("%d: %s", resp.StatusCode, body)}
 	}

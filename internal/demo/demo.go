@@ -172,12 +172,20 @@ func conclude(out io.Writer, p picture, s groupStats) error {
 
 	err := compare(p, s)
 	if err == nil {
-		view.print(line{}, line{{"  ✓ ", green}, {fmt.Sprintf("The client counted the same: %d answered, %d refused, %d cancelled while they waited.",
-			p.count[answered], p.count[refused], p.count[cancelled]), plain}})
+		view.print(line{}, line{{"  ✓ ", green}, {"The client counted the same: " + tally(p), plain}})
 	}
 	view.print(line{}, line{{"  Repeat it by hand: start `wlmserver` in another terminal, then", bold}}, line{})
 	fmt.Fprint(out, recipe(newPlan(false), "http://127.0.0.1:9200"))
 	return err
+}
+
+// tally says in words how the searches ended.
+func tally(p picture) string {
+	s := fmt.Sprintf("%d answered, %d refused, %d cancelled while they waited", p.count[answered], p.count[refused], p.count[cancelled]-p.ran)
+	if p.ran > 0 {
+		s += fmt.Sprintf(", %d while they ran", p.ran)
+	}
+	return s + "."
 }
 
 // compare holds the client's tally against the server's counters.
@@ -191,7 +199,7 @@ func compare(p picture, s groupStats) error {
 	}{
 		{"refused (total_throttled)", int64(p.count[refused]), s.Throttled},
 		{"refused (total_queue_rejections)", int64(p.count[refused]), s.QueueRejections},
-		{"cancelled while waiting (total_queued - queue_wait_count)", int64(p.count[cancelled]), s.Queued - s.QueueWaits},
+		{"cancelled while waiting (total_queued - queue_wait_count)", int64(p.count[cancelled] - p.ran), s.Queued - s.QueueWaits},
 		{"still waiting (queued_current)", 0, s.QueuedCurrent},
 	} {
 		if c.client != c.server {

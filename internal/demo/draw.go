@@ -70,11 +70,12 @@ func frame(p picture) []line {
 		{},
 		cells(p.states),
 		{},
-		bar("running", p.count[running], running.look(), fmt.Sprintf("of %d permits (node_limit)", p.plan.nodeLimit)),
-		bar("waiting", p.count[waiting], waiting.look(), waitingNote(p)),
-		bar("admitted", p.admitted(), look{"█", green}, fmt.Sprintf("%d answered with 200", p.count[answered])),
-		bar("refused", p.count[refused], look{"█", red}, refusedNote(p)),
-		bar("cancelled", p.count[cancelled], look{"█", faint}, cancelledNote(p)),
+		bar("running", fmt.Sprintf("of %d permits (node_limit)", p.plan.nodeLimit), pile{p.count[running], running}),
+		bar("waiting", waitingNote(p), pile{p.count[waiting], waiting}),
+		bar("admitted", fmt.Sprintf("%d answered with 200", p.count[answered]),
+			pile{p.count[answered], answered}, pile{p.count[running], running}, pile{p.ran, cancelled}),
+		bar("refused", refusedNote(p), pile{p.count[refused], refused}),
+		bar("cancelled", cancelledNote(p), pile{p.count[cancelled], cancelled}),
 		{},
 	}
 }
@@ -101,18 +102,30 @@ func heading(p picture) line {
 	}
 }
 
-// barWidth fits every count of the plan: a search is one column.
+// pile is so many searches in one state.
+type pile struct {
+	n     int
+	state state
+}
+
+// barWidth holds what the limit and the queue do, one column for each search.
 const barWidth = 28
 
-func bar(name string, n int, l look, note string) line {
-	filled := min(n, barWidth)
-	return line{
-		{fmt.Sprintf("  %-10s", name), plain},
-		{fmt.Sprintf("%4d  ", n), bold},
-		{strings.Repeat(l.glyph, filled), l.colour},
-		{strings.Repeat(" ", barWidth-filled), plain},
-		{"  " + note, faint},
+// bar draws piles of searches with the marks that their cells have, and what they come to.
+func bar(name, note string, piles ...pile) line {
+	sum := 0
+	for _, p := range piles {
+		sum += p.n
 	}
+	l := line{{fmt.Sprintf("  %-10s", name), plain}, {fmt.Sprintf("%4d  ", sum), bold}}
+	room := barWidth
+	for _, p := range piles {
+		n := min(p.n, room)
+		room -= n
+		look := p.state.look()
+		l = append(l, span{strings.Repeat(look.glyph, n), look.colour})
+	}
+	return append(l, span{strings.Repeat(" ", room) + "  " + note, faint})
 }
 
 func waitingNote(p picture) string {

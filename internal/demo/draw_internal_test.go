@@ -37,9 +37,9 @@ func TestFrame(t *testing.T) {
 
   running      4  ████                          of 4 permits (node_limit)
   waiting      9  ▒▒▒▒▒▒▒▒▒                     next: #13, waits 1.6 s, ~0.4 s to go
-  admitted    12  ████████████                  8 answered with 200
-  refused     12  ████████████                  429, Retry-After: 5
-  cancelled    7  ███████                       4 cancel_after, 3 _tasks/_cancel
+  admitted    12  ✓✓✓✓✓✓✓✓████                  8 answered with 200
+  refused     12  ✗✗✗✗✗✗✗✗✗✗✗✗                  429, Retry-After: 5
+  cancelled    7  ○○○○○○○                       4 cancel_after, 3 _tasks/_cancel
 
 `
 	var got strings.Builder
@@ -106,6 +106,7 @@ func TestDisagreementIsAnError(t *testing.T) {
 		"queue full": func(_ *picture, s *groupStats) { s.QueueRejections-- },
 		"cancelled":  func(_ *picture, s *groupStats) { s.QueueWaits++ },
 		"waiting":    func(_ *picture, s *groupStats) { s.QueuedCurrent++ },
+		"ran":        func(p *picture, _ *groupStats) { p.ran++ },
 		"failed":     func(p *picture, _ *groupStats) { p.count[failed]++ },
 	} {
 		p, s := p, agreed

@@ -31,6 +31,7 @@ type scene struct {
 	retryAfter string       // of the last refusal
 	next       *waiter      // first in line, as last listed
 	byHand     map[int]bool // cancelled through _tasks/_cancel
+	ran        int          // of the cancelled: had been admitted
 	failure    string       // what the first failed search was answered
 }
 
@@ -55,13 +56,14 @@ type picture struct {
 	count      [failed + 1]int
 	impatient  int // of the cancelled: gave up by cancel_after_time_interval
 	byHand     int // of the cancelled: through _tasks/_cancel
+	ran        int // of the cancelled: had been admitted
 	retryAfter string
 	next       *waiter
 	failure    string
 }
 
-// admitted counts the searches that were given a permit: they run or were answered.
-func (p picture) admitted() int { return p.count[running] + p.count[answered] }
+// admitted counts the searches that were given a permit: they run, were answered, or were cancelled while they ran.
+func (p picture) admitted() int { return p.count[running] + p.count[answered] + p.ran }
 
 func (p picture) done() bool {
 	return p.count[answered]+p.count[refused]+p.count[cancelled]+p.count[failed] == p.plan.searches
@@ -71,7 +73,7 @@ func (s *scene) picture() picture {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := picture{plan: s.plan, elapsed: time.Since(s.start), states: append([]state(nil), s.states...),
-		retryAfter: s.retryAfter, failure: s.failure}
+		retryAfter: s.retryAfter, failure: s.failure, ran: s.ran}
 	for i, st := range s.states {
 		p.count[st]++
 		if st == cancelled {
@@ -100,6 +102,9 @@ func (s *scene) ended(search int, o outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.states[search] = o.state
+	if o.ran {
+		s.ran++
+	}
 	if o.retryAfter != "" {
 		s.retryAfter = o.retryAfter
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // freshConnections knows the connections on which nothing was ever sent. Clients open some for later; net/http takes
-// them for busy for their first five seconds, and a stop that is in a hurry need not wait for them.
+// them for busy for their first five seconds, and a stop need not wait for them that long.
 type freshConnections struct {
 	mu  sync.Mutex
 	all map[net.Conn]struct{}
@@ -19,6 +19,9 @@ func newFreshConnections() *freshConnections {
 
 // changed is for [http.Server.ConnState].
 func (f *freshConnections) changed(c net.Conn, s http.ConnState) {
+	if s == http.StateIdle {
+		return
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch s {

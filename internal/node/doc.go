@@ -15,7 +15,7 @@
 //
 //  1. the listener closes; parked searches are refused with 429 and Retry-After;
 //  2. running searches may end within node.shutdown_timeout;
-//  3. what still runs is cancelled, with the cause that the node stops, and answers;
+//  3. what still runs is cancelled, with the cause that the node stops, and answers; what does not heed that is ended;
 //  4. everything is closed, the store last.
 //
 // [Node.Close] does the same without the second step. Every change that was acknowledged is on disk before its

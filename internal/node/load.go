@@ -256,15 +256,14 @@ func (l *loader) checkSettings() {
 			return
 		}
 		invalid, ok := errors.AsType[*settings.InvalidError](err)
-		if !ok {
+		if ok {
+			_, ok = start[invalid.Key]
+		}
+		if !ok { // so the mistake cannot be taken out to look for the next one
 			l.failed(err)
 			return
 		}
-		if _, ok := start[invalid.Key]; !ok { // an order between a start value and a default
-			l.failed(err)
-			return
-		}
-		l.failed(fmt.Errorf("%s: %w", l.origin[invalid.Key], err))
+		l.failed(fmt.Errorf("%s: %w", l.origin[invalid.Key], invalid))
 		delete(start, invalid.Key)
 	}
 }

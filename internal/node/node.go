@@ -30,11 +30,11 @@ type Node struct {
 	search    *search.Service
 	rest      *rest.Server
 
-	address    string
-	server     *http.Server
-	fresh      *freshConnections
-	endRequest context.CancelCauseFunc // ends the context of every request
-	served     chan struct{}           // closed when the server no longer accepts
+	address     string
+	server      *http.Server
+	fresh       *freshConnections
+	endRequests context.CancelCauseFunc // ends the context of every request
+	served      chan struct{}           // closed when the server no longer accepts
 
 	stopOnce sync.Once
 	stopped  chan struct{}
@@ -44,8 +44,15 @@ type Node struct {
 	serveErr error
 }
 
-// lastGrace is how long requests whose work was cancelled may take to send their answers.
-const lastGrace = 2 * time.Second
+const (
+	// lastGrace is how long requests whose work was cancelled may take to send their answers, and then once more those
+	// whose work did not heed that.
+	lastGrace = 2 * time.Second
+
+	// settle is how long a connection on which nothing has arrived yet may outlast the listener. It is for a request that
+	// was on its way already.
+	settle = 500 * time.Millisecond
+)
 
 // Addr returns the bound address, host:port.
 func (n *Node) Addr() string { return n.address }
@@ -62,8 +69,8 @@ func (n *Node) URL() string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// Failed is closed when the server has stopped accepting requests, be it stopped or broken; [Node.Err] tells which.
-func (n *Node) Failed() <-chan struct{} { return n.served }
+// Done is closed when the server accepts no more requests, be it stopped or broken; [Node.Err] tells which.
+func (n *Node) Done() <-chan struct{} { return n.served }
 
 // Err returns what broke the server; nil while it runs and when it was stopped.
 func (n *Node) Err() error {
@@ -112,27 +119,40 @@ func (n *Node) stop(ctx context.Context) error {
 
 // drain lets the server answer what it has.
 func (n *Node) drain(ctx context.Context) error {
-	n.log.Info().Int("tasks", n.tasks.Len()).Dur("timeout_ms", n.config.ShutdownTimeout).Msg("stopping: no new connections, waiting searches are refused")
-	// The admission stops once the listener is closed (see Start): so the refusals say "Connection: close".
-	if err := n.server.Shutdown(ctx); err == nil {
+	n.log.Info().Int("tasks", n.tasks.Len()).Dur("timeout_ms", n.config.ShutdownTimeout).
+		Msg("stopping: no new connections, waiting searches are refused")
+	defer time.AfterFunc(settle, n.fresh.close).Stop()
+	// The admission stops as soon as the listener is closed (see Start), so that its refusals close their connections.
+	if n.server.Shutdown(ctx) == nil {
 		return nil
 	}
+
 	left := n.tasks.List(tasks.Filter{})
 	if len(left) > 0 {
 		n.log.Warn().Int("tasks", len(left)).Msg("stopping: what still runs is cancelled")
 	}
 	cause := tasks.ShutdownCause()
 	n.tasks.Cancel(left, cause)
-	n.endRequest(cause) // for requests that wait for something else, and searches that were about to start
+	n.endRequests(cause) // for what waits without being a task, and for tasks that were about to be
 	n.fresh.close()
-
-	grace, cancel := context.WithTimeout(context.Background(), lastGrace)
-	defer cancel()
-	if err := n.server.Shutdown(grace); err == nil {
+	if n.answered() {
 		return nil
 	}
-	n.log.Warn().Int("tasks", n.tasks.Len()).Msg("stopping: connections are cut; some requests have not ended or their clients do not read")
+
+	n.log.Warn().Int("tasks", n.tasks.Len()).Msg("stopping: work that does not heed its cancellation is ended")
+	n.stub.Close()
+	if n.answered() {
+		return nil
+	}
+	n.log.Warn().Msg("stopping: connections are cut; their clients do not read what they are sent")
 	return n.server.Close()
+}
+
+// answered waits until no request is left, but not for long.
+func (n *Node) answered() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), lastGrace)
+	defer cancel()
+	return n.server.Shutdown(ctx) == nil
 }
 
 // closeAll ends what the requests worked with, the store last.

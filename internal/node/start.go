@@ -131,7 +131,7 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 	requests, endRequests := context.WithCancelCause(context.Background())
 	n := &Node{
 		config: c, log: log, store: db, admission: admission, tasks: manager, stub: engine, search: service, rest: api,
-		address: address, fresh: newFreshConnections(), endRequest: endRequests,
+		address: address, fresh: newFreshConnections(), endRequests: endRequests,
 		served: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	n.server = &http.Server{
