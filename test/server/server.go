@@ -22,6 +22,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/wlmserver/wlmserver/internal/node"
 	"github.com/wlmserver/wlmserver/wlm"
 )
@@ -95,8 +97,12 @@ func serve(text string) error {
 	if err := n.Shutdown(context.Background()); err != nil {
 		return err
 	}
+	signal.Stop(term)
 	mu.Lock()
 	defer mu.Unlock()
+	if err := goleak.Find(goleak.IgnoreTopFunction("os/signal.signal_recv")); err != nil {
+		violations = append(violations, "goroutines are left: "+err.Error())
+	}
 	return leave(j.Report, Report{Events: recorder.Events(), Violations: append(violations, admission.CheckQuiet()...)})
 }
 
