@@ -55,10 +55,7 @@ func TestNothingIsLeft(t *testing.T) {
 				resp.Body.Close()
 			}()
 		}
-		for waiting := 0; waiting < cap(done)-2; {
-			_, body := s.Do(http.MethodGet, "/_tasks?detailed&actions=indices:data/read/search", "")
-			waiting = bytes.Count(body, []byte(`"state":"waiting"`))
-		}
+		s.Await("/_wlm/stats/"+id, fmt.Sprintf(`"queued_current":%d`, cap(done)-2))
 	})
 	for range cap(done) {
 		<-done

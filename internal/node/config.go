@@ -90,6 +90,9 @@ func (c Config) startSettings() map[string]string {
 		"thread_pool.search.queue_size": strconv.Itoa(c.SearchPool.QueueSize),
 		"logger.level":                  c.Log.Level.String(),
 	}
+	if c.Log.Level == zerolog.Disabled {
+		start["logger.level"] = levelOff
+	}
 	if c.Log.Format != "" {
 		start["logger.format"] = c.Log.Format
 	}

@@ -231,8 +231,11 @@ func cost(key string) setter {
 	}
 }
 
+// levelOff is the logger.level that writes nothing.
+const levelOff = "off"
+
 func level(c *Config, value string) error {
-	if value == "off" {
+	if value == levelOff {
 		c.Log.Level = zerolog.Disabled
 		return nil
 	}

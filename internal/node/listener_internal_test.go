@@ -1,11 +1,11 @@
 package node
 
 import (
-	"bytes"
 	"errors"
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -13,6 +13,26 @@ import (
 
 	"github.com/rs/zerolog"
 )
+
+// lockedBuffer is a log that a timer writes while the test reads.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// take returns what was written since the last call.
+func (l *lockedBuffer) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.b.Reset()
+	return l.b.String()
+}
 
 // scriptedListener fails as often as it is told, then hands out connections.
 type scriptedListener struct {
@@ -40,7 +60,7 @@ func shortage() error {
 
 func TestListenerWaitsOutAShortage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
+		var log lockedBuffer
 		inner := &scriptedListener{failures: 20, err: shortage()}
 		l := newPatientListener(inner, zerolog.New(&log))
 		defer l.Close()
@@ -53,12 +73,11 @@ func TestListenerWaitsOutAShortage(t *testing.T) {
 		if took, want := time.Since(began), 315*time.Millisecond+14*lastRetry; took != want {
 			t.Errorf("20 attempts took %v, want %v", took, want)
 		}
-		if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "ulimit -n") {
-			t.Errorf("want one line with the remedy, got %s", log.String())
+		if got := log.take(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "ulimit -n") {
+			t.Errorf("want one line with the remedy, got %q", got)
 		}
 
 		// One that fails again soon belongs to the same shortage.
-		log.Reset()
 		time.Sleep(calmAfter - time.Second)
 		inner.failures = 1
 		if _, err := l.Accept(); err != nil {
@@ -66,23 +85,22 @@ func TestListenerWaitsOutAShortage(t *testing.T) {
 		}
 		time.Sleep(calmAfter - firstRetry - time.Millisecond)
 		synctest.Wait()
-		if log.Len() > 0 {
-			t.Errorf("logged during the shortage: %s", log.String())
+		if got := log.take(); got != "" {
+			t.Errorf("logged during the shortage: %s", got)
 		}
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
-		if !strings.Contains(log.String(), "accepted again") || !strings.Contains(log.String(), `"attempts":21`) {
-			t.Errorf("want one line that it is over, got %q", log.String())
+		if got := log.take(); !strings.Contains(got, "accepted again") || !strings.Contains(got, `"attempts":21`) {
+			t.Errorf("want one line that it is over, got %q", got)
 		}
 
 		// The next one is told again.
-		log.Reset()
 		inner.failures = 1
 		if _, err := l.Accept(); err != nil {
 			t.Fatal(err)
 		}
-		if strings.Count(log.String(), "\n") != 1 {
-			t.Errorf("want one line, got %q", log.String())
+		if got := log.take(); strings.Count(got, "\n") != 1 {
+			t.Errorf("want one line, got %q", got)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"net"
 	"net/http"
 	"runtime"
@@ -105,21 +106,10 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 	})
 	undo = append(undo, service.Close)
 
-	processors := runtime.GOMAXPROCS(0)
-	version := Version()
 	api := rest.New(rest.Config{
 		Search: service, Groups: registry, Settings: cluster, Tasks: manager, Auth: who, Admission: admission, Stub: engine,
-		Stats: stats.New(stats.Source{Admission: admission, Tasks: manager, HeapSize: c.HeapSize, Processors: processors}),
-		Node: rest.NodeInfo{
-			ID: id, Name: c.NodeName, ClusterName: c.ClusterName, ClusterUUID: clusterID(id),
-			// There is no transport between nodes yet; clients want an address all the same.
-			TransportAddress: address, Host: host, IP: host, HTTPAddress: address,
-			Roles:    []string{"cluster_manager", "data"},
-			Settings: c.shown(),
-			Build:    rest.Build{Version: version.Build, Hash: version.Revision, Date: version.Date},
-			Started:  started, HeapSize: c.HeapSize, Processors: processors,
-			SearchThreads: c.SearchPool.Size, SearchQueue: c.SearchPool.QueueSize,
-		},
+		Stats: stats.New(stats.Source{Admission: admission, Tasks: manager, HeapSize: c.HeapSize, Processors: runtime.GOMAXPROCS(0)}),
+		Node:  c.nodeInfo(id, address, started),
 		Limits: rest.Limits{
 			MaxContentLength: c.HTTP.MaxContentLength, MaxHeaderSize: c.HTTP.MaxHeaderSize,
 			MaxInitialLineLength: c.HTTP.MaxInitialLineLength, MaxInFlightBytes: c.HTTP.MaxInFlightBytes,
@@ -150,10 +140,26 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 	}
 	go n.serve(newPatientListener(listener, log))
 
-	log.Info().Str("version", version.Build).Str("address", address).Str("path.data", c.DataPath).
+	log.Info().Str("version", Version().Build).Str("address", address).Str("path.data", c.DataPath).
 		Bool("anonymous", !who.Enabled()).Dur("took_ms", time.Since(started)).
 		Msg("started: " + posture(!who.Enabled()))
 	return n, nil
+}
+
+// nodeInfo is what the node tells about itself.
+func (c Config) nodeInfo(id, address string, started time.Time) rest.NodeInfo {
+	host, _, _ := net.SplitHostPort(address)
+	version := Version()
+	return rest.NodeInfo{
+		ID: id, Name: c.NodeName, ClusterName: c.ClusterName, ClusterUUID: clusterID(id),
+		// There is no transport between nodes yet; clients want an address all the same.
+		TransportAddress: address, Host: host, IP: host, HTTPAddress: address,
+		Roles:    []string{"cluster_manager", "data"},
+		Settings: c.shown(),
+		Build:    rest.Build{Version: version.Build, Hash: version.Revision, Date: version.Date},
+		Started:  started, HeapSize: c.HeapSize, Processors: runtime.GOMAXPROCS(0),
+		SearchThreads: c.SearchPool.Size, SearchQueue: c.SearchPool.QueueSize,
+	}
 }
 
 // posture says in words what an operator must know of a server that has just started.
@@ -167,7 +173,7 @@ func posture(anonymous bool) string {
 
 // causeName is what admission metrics call the cause of a search's end.
 func causeName(cause error) string {
-	if c, ok := cause.(*tasks.Cause); ok {
+	if c, ok := errors.AsType[*tasks.Cause](cause); ok {
 		return c.Kind.String()
 	}
 	return "other"
