@@ -6,41 +6,50 @@ import (
 	"sync"
 )
 
-// freshConnections knows the connections on which nothing was ever sent. Clients open some for later; net/http takes
-// them for busy for their first five seconds, and a stop need not wait for them that long.
-type freshConnections struct {
-	mu  sync.Mutex
-	all map[net.Conn]struct{}
+// connections knows which connections are open, and on which of them nothing was ever sent: clients open some for later.
+type connections struct {
+	mu    sync.Mutex
+	open  int
+	fresh map[net.Conn]struct{}
 }
 
-func newFreshConnections() *freshConnections {
-	return &freshConnections{all: map[net.Conn]struct{}{}}
-}
+func newConnections() *connections { return &connections{fresh: map[net.Conn]struct{}{}} }
 
 // changed is for [http.Server.ConnState].
-func (f *freshConnections) changed(c net.Conn, s http.ConnState) {
+func (c *connections) changed(conn net.Conn, s http.ConnState) {
 	if s == http.StateIdle {
 		return
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch s {
 	case http.StateNew:
-		f.all[c] = struct{}{}
-	case http.StateActive, http.StateClosed, http.StateHijacked:
-		delete(f.all, c)
+		c.open++
+		c.fresh[conn] = struct{}{}
+	case http.StateActive:
+		delete(c.fresh, conn)
+	case http.StateClosed, http.StateHijacked:
+		c.open--
+		delete(c.fresh, conn)
 	}
 }
 
-// close closes them all.
-func (f *freshConnections) close() {
-	f.mu.Lock()
-	conns := make([]net.Conn, 0, len(f.all))
-	for c := range f.all {
-		conns = append(conns, c)
+// none says whether no connection is open.
+func (c *connections) none() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open == 0
+}
+
+// closeFresh closes those on which nothing was ever sent. A stop of net/http would wait five seconds for them.
+func (c *connections) closeFresh() {
+	c.mu.Lock()
+	fresh := make([]net.Conn, 0, len(c.fresh))
+	for conn := range c.fresh {
+		fresh = append(fresh, conn)
 	}
-	f.mu.Unlock()
-	for _, c := range conns {
-		c.Close()
+	c.mu.Unlock()
+	for _, conn := range fresh {
+		conn.Close()
 	}
 }

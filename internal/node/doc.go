@@ -13,7 +13,7 @@
 //
 // A [Node] is running from [Start] on. [Node.Shutdown] stops it gently:
 //
-//  1. the listener closes; parked searches are refused with 429 and Retry-After;
+//  1. the listener closes; parked searches are refused with 429 and Retry-After, and so are those that were on their way;
 //  2. running searches may end within node.shutdown_timeout;
 //  3. what still runs is cancelled, with the cause that the node stops, and answers; what does not heed that is ended;
 //  4. everything is closed, the store last.

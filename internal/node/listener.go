@@ -19,10 +19,11 @@ type patientListener struct {
 	closed chan struct{}
 	over   *time.Timer // fires when no attempt has failed for calmAfter
 
-	mu     sync.Mutex
-	ended  bool
-	since  time.Time // when the first attempt of this shortage failed; zero while there is none
-	failed int       // attempts that failed during it
+	mu      sync.Mutex
+	ended   bool
+	pending []net.Conn // connected before the end and not yet accepted
+	since   time.Time  // when the first attempt of this shortage failed; zero while there is none
+	failed  int        // attempts that failed during it
 }
 
 const (
@@ -41,35 +42,60 @@ func newPatientListener(l net.Listener, log zerolog.Logger) *patientListener {
 	return p
 }
 
-// Accept returns the next connection; an error only once the listener is closed or broken.
+// Accept returns the next connection; an error only once the listener is broken, or closed and all that had connected
+// before are accepted.
 func (p *patientListener) Accept() (net.Conn, error) {
 	pause := firstRetry
 	for {
 		c, err := p.Listener.Accept()
-		if err == nil || !isShortage(err) {
-			return c, err
+		if err == nil {
+			return c, nil
+		}
+		if !isShortage(err) {
+			return p.last(err)
 		}
 		p.short(err)
 		select {
 		case <-p.closed:
-			return nil, net.ErrClosed
+			return p.last(net.ErrClosed)
 		case <-time.After(pause):
 			pause = min(pause*2, lastRetry)
 		}
 	}
 }
 
-// Close may be called more than once.
+// Close ends listening. Clients that have connected are still handed out by Accept. It may be called more than once.
 func (p *patientListener) Close() error {
 	p.mu.Lock()
 	first := !p.ended
 	p.ended = true
 	p.mu.Unlock()
-	if first {
-		close(p.closed)
-		p.over.Stop()
+	if !first {
+		return nil
 	}
-	return p.Listener.Close()
+	pending := acceptPending(p.Listener)
+	err := p.Listener.Close()
+	p.mu.Lock()
+	p.pending = pending
+	p.mu.Unlock()
+	close(p.closed)
+	p.over.Stop()
+	return err
+}
+
+// last returns a connection that was pending when the listener was closed, or the error when none is left.
+func (p *patientListener) last(err error) (net.Conn, error) {
+	if errors.Is(err, net.ErrClosed) {
+		<-p.closed
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.pending) == 0 {
+		return nil, err
+	}
+	c := p.pending[0]
+	p.pending = p.pending[1:]
+	return c, nil
 }
 
 // short notes one attempt that failed.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -130,5 +131,47 @@ func TestListenerPassesOtherErrorsOn(t *testing.T) {
 	defer l.Close()
 	if _, err := l.Accept(); err != broken {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestClosedListenerHandsOutWhoHasConnected: clients that are connected when a listener is closed are not reset.
+func TestClosedListenerHandsOutWhoHasConnected(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux lets the backlog be emptied")
+	}
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newPatientListener(inner, zerolog.Nop())
+	for i := range 3 {
+		c, err := net.Dial("tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		c.Write([]byte{byte('a' + i)})
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var got []byte
+	for range 3 {
+		c, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, 1)
+		if _, err := c.Read(b); err != nil {
+			t.Error(err)
+		}
+		got = append(got, b...)
+		c.Close()
+	}
+	if string(got) != "abc" {
+		t.Errorf("got %q", got)
+	}
+	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("then: %v", err)
 	}
 }

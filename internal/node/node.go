@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -31,8 +32,10 @@ type Node struct {
 	rest      *rest.Server
 
 	address     string
+	listener    net.Listener
 	server      *http.Server
-	fresh       *freshConnections
+	connections *connections
+	stopping    atomic.Bool
 	endRequests context.CancelCauseFunc // ends the context of every request
 	served      chan struct{}           // closed when the server no longer accepts
 
@@ -49,9 +52,9 @@ const (
 	// whose work did not heed that.
 	lastGrace = 2 * time.Second
 
-	// settle is how long a connection on which nothing has arrived yet may outlast the listener. It is for a request that
-	// was on its way already.
-	settle = 500 * time.Millisecond
+	// settle is how long open connections may still send requests once the listener is closed: some are on their way
+	// already. net/http would close their connections without an answer.
+	settle = 250 * time.Millisecond
 )
 
 // Addr returns the bound address, host:port.
@@ -80,9 +83,9 @@ func (n *Node) Err() error {
 }
 
 // serve accepts connections until the server is stopped.
-func (n *Node) serve(l net.Listener) {
+func (n *Node) serve() {
 	defer close(n.served)
-	if err := n.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	if err := n.server.Serve(n.listener); !n.stopping.Load() {
 		n.log.Error().Err(err).Msg("the server cannot accept connections any more")
 		n.mu.Lock()
 		n.serveErr = err
@@ -121,8 +124,12 @@ func (n *Node) stop(ctx context.Context) error {
 func (n *Node) drain(ctx context.Context) error {
 	n.log.Info().Int("tasks", n.tasks.Len()).Dur("timeout_ms", n.config.ShutdownTimeout).
 		Msg("stopping: no new connections, waiting searches are refused")
-	defer time.AfterFunc(settle, n.fresh.close).Stop()
-	// The admission stops as soon as the listener is closed (see Start), so that its refusals close their connections.
+	n.stopping.Store(true)
+	n.listener.Close()
+	<-n.served // so all connections are known
+	n.admission.Stop()
+	n.settle(ctx)
+	n.connections.closeFresh()
 	if n.server.Shutdown(ctx) == nil {
 		return nil
 	}
@@ -134,7 +141,6 @@ func (n *Node) drain(ctx context.Context) error {
 	cause := tasks.ShutdownCause()
 	n.tasks.Cancel(left, cause)
 	n.endRequests(cause) // for what waits without being a task, and for tasks that were about to be
-	n.fresh.close()
 	if n.answered() {
 		return nil
 	}
@@ -146,6 +152,31 @@ func (n *Node) drain(ctx context.Context) error {
 	}
 	n.log.Warn().Msg("stopping: connections are cut; their clients do not read what they are sent")
 	return n.server.Close()
+}
+
+// settle has the requests answered that were on their way.
+func (n *Node) settle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, settle)
+	defer cancel()
+	tick := time.NewTicker(settle / 50)
+	defer tick.Stop()
+	for !n.connections.none() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// closing has the answers of a node that stops say that their connection ends with them.
+func (n *Node) closing(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if n.stopping.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // answered waits until no request is left, but not for long.

@@ -121,24 +121,24 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 	requests, endRequests := context.WithCancelCause(context.Background())
 	n := &Node{
 		config: c, log: log, store: db, admission: admission, tasks: manager, stub: engine, search: service, rest: api,
-		address: address, fresh: newFreshConnections(), endRequests: endRequests,
+		address: address, listener: newPatientListener(listener, log), connections: newConnections(), endRequests: endRequests,
 		served: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	n.server = &http.Server{
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		ErrorLog:          httpErrorLog(log),
-		ConnState:         n.fresh.changed,
+		ConnState:         n.connections.changed,
 		BaseContext:       func(net.Listener) context.Context { return requests },
 	}
 	api.Configure(n.server)
-	n.server.RegisterOnShutdown(admission.Stop)
+	n.server.Handler = n.closing(n.server.Handler)
 	if c.HTTP.AddressFile != "" {
 		if err := writeAddressFile(c.HTTP.AddressFile, address); err != nil {
 			return nil, err
 		}
 	}
-	go n.serve(newPatientListener(listener, log))
+	go n.serve()
 
 	log.Info().Str("version", Version().Build).Str("address", address).Str("path.data", c.DataPath).
 		Bool("anonymous", !who.Enabled()).Dur("took_ms", time.Since(started)).
