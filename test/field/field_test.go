@@ -315,13 +315,15 @@ func TestP13ClientsThatLeaveWhileParked(t *testing.T) {
 	whole := func(body string) string { return fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, len(body), body) }
 	for _, c := range []struct {
 		name, request string
+		later         string        // sent once the search is parked: from then on net/http does not look at the connection
 		most          time.Duration // from the client's end to the eviction; the server's own watch is slower than net/http's
 	}{
-		{"1 KiB", whole(padding(1 << 10)), time.Second},
-		{"5 MiB", whole(padding(5 << 20)), time.Second},
-		{"chunked", head + "Transfer-Encoding: chunked\r\n\r\na\r\n" + padding(0) + "\r\n0\r\n\r\n", time.Second},
-		{"a stray byte behind the body", whole(padding(0)) + "x", 2 * time.Second},
-		{"a pipelined request behind it", whole(padding(0)) + whole(padding(0)), 2 * time.Second},
+		{name: "1 KiB", request: whole(padding(1 << 10)), most: time.Second},
+		{name: "5 MiB", request: whole(padding(5 << 20)), most: time.Second},
+		{name: "chunked", request: head + "Transfer-Encoding: chunked\r\n\r\na\r\n" + padding(0) + "\r\n0\r\n\r\n", most: time.Second},
+		{name: "a stray byte with the request", request: whole(padding(0)) + "x", most: 2 * time.Second},
+		{name: "a stray byte later", request: whole(padding(0)), later: "x", most: 2 * time.Second},
+		{name: "a second request later", request: whole(padding(0)), later: whole(padding(0)), most: 2 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			conn, err := net.Dial("tcp", host)
@@ -332,6 +334,9 @@ func TestP13ClientsThatLeaveWhileParked(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.AwaitQueued(id, 1)
+			if _, err := conn.Write([]byte(c.later)); err != nil {
+				t.Fatal(err)
+			}
 			left := time.Now()
 			conn.Close()
 			p.AwaitQueued(id, 0)
