@@ -235,4 +235,3 @@ func get(t *testing.T, c net.Conn) int {
 	resp.Body.Close()
 	return resp.StatusCode
 }
-

@@ -129,4 +129,3 @@ func TestLimitOfOpenFiles(t *testing.T) {
 		t.Errorf("the shortage was logged %d times", n)
 	}
 }
-
