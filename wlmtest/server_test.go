@@ -88,10 +88,10 @@ func TestWith(t *testing.T) {
 
 // TestMistakesFailTheTest: what cannot be done fails the test that asked for it.
 func TestMistakesFailTheTest(t *testing.T) {
-	for name, mistake := range map[string]func(testing.TB){
-		"unknown key": func(t testing.TB) { wlmtest.Start(t, wlmtest.With("http.prt", "1")) },
-		"bad group":   func(t testing.TB) { wlmtest.Start(t).CreateGroup(`{}`) },
-		"bad setting": func(t testing.TB) { wlmtest.Start(t).Set("search.max_buckets", "x") },
+	for name, mistake := range map[string]func(*recorder){
+		"unknown key": func(r *recorder) { wlmtest.Start(r, wlmtest.With("http.prt", "1")) },
+		"bad group":   func(r *recorder) { wlmtest.Start(r).CreateGroup(`{}`) },
+		"bad setting": func(r *recorder) { wlmtest.Start(r).Set("search.max_buckets", "x") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &recorder{TB: t}

@@ -63,14 +63,11 @@ func run(ctx context.Context, args []string, s streams) int {
 		fmt.Fprintf(s.err, "wlmserver: %v\nwlmserver --help tells how it is called.\n", err)
 		return exitUsage
 	}
-	err = command.Run()
-	var wrong *usageError
-	switch {
-	case errors.As(err, &wrong):
+	if err := command.Run(); err != nil {
 		fmt.Fprintf(s.err, "wlmserver: %v\n", err)
-		return exitUsage
-	case err != nil:
-		fmt.Fprintf(s.err, "wlmserver: %v\n", err)
+		if _, ok := errors.AsType[*usageError](err); ok {
+			return exitUsage
+		}
 		return exitFailure
 	}
 	return 0

@@ -106,7 +106,7 @@ func TestWrongCalls(t *testing.T) {
 			cmd.Env = append(cmd.Env, "WLMSERVER_PATH_DATA="+folder)
 			var stdout, stderr bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &stdout, &stderr
-			cmd.Run()
+			_ = cmd.Run() // the exit code tells
 			if code := cmd.ProcessState.ExitCode(); code != exitUsage {
 				t.Errorf("ended with %d", code)
 			}

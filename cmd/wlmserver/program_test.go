@@ -93,12 +93,12 @@ func serveCommandLine(t *testing.T, cmd *exec.Cmd) *server {
 	}
 	line, readErr := bufio.NewReader(stdout).ReadString('\n')
 	go func() {
-		io.Copy(io.Discard, stdout)
-		cmd.Wait()
+		_, _ = io.Copy(io.Discard, stdout)
+		_ = cmd.Wait() // the exit code tells
 		close(s.exited)
 	}()
 	t.Cleanup(func() {
-		cmd.Process.Kill()
+		_ = cmd.Process.Kill() // most have ended by then
 		<-s.exited
 		if t.Failed() {
 			t.Logf("the program's log:\n%s", s.logged())
@@ -231,7 +231,9 @@ func get(t *testing.T, c net.Conn) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	io.Copy(io.Discard, resp.Body)
-	resp.Body.Close()
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		t.Fatal(err)
+	}
 	return resp.StatusCode
 }

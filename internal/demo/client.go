@@ -26,11 +26,18 @@ func newClient(base string, connections int) *client {
 
 func (c *client) close() { c.http.CloseIdleConnections() }
 
-// call sends one request and returns the answer with its body.
-func (c *client) call(ctx context.Context, method, path, body string, header http.Header) (*http.Response, []byte, error) {
+// answer is what came back for a request.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// call sends one request and returns its answer.
+func (c *client) call(ctx context.Context, method, path, body string, header http.Header) (answer, error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.base+path, strings.NewReader(body))
 	if err != nil {
-		return nil, nil, err
+		return answer{}, err
 	}
 	if header != nil {
 		r.Header = header.Clone()
@@ -40,27 +47,27 @@ func (c *client) call(ctx context.Context, method, path, body string, header htt
 	}
 	resp, err := c.http.Do(r)
 	if err != nil {
-		return nil, nil, err
+		return answer{}, err
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	return resp, b, err
+	return answer{resp.StatusCode, resp.Header, b}, err
 }
 
 // do is call for requests that must be answered with 200; the answer goes into v unless that is nil.
 func (c *client) do(ctx context.Context, method, path, body string, v any) error {
-	resp, b, err := c.call(ctx, method, path, body, nil)
+	a, err := c.call(ctx, method, path, body, nil)
 	if err != nil {
 		return err
 	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s %s was answered %d: %s", method, path, resp.StatusCode, bytes.TrimSpace(b))
+	if a.status != http.StatusOK {
+		return fmt.Errorf("%s %s was answered %d: %s", method, path, a.status, bytes.TrimSpace(a.body))
 	}
 	if v == nil {
 		return nil
 	}
-	if err := json.Unmarshal(b, v); err != nil {
-		return fmt.Errorf("%s %s: %w in %s", method, path, err, b)
+	if err := json.Unmarshal(a.body, v); err != nil {
+		return fmt.Errorf("%s %s: %w in %s", method, path, err, a.body)
 	}
 	return nil
 }
@@ -80,17 +87,17 @@ func (c *client) search(ctx context.Context, p plan, group string, number int, p
 		path += fmt.Sprintf("?cancel_after_time_interval=%dms", patience.Milliseconds())
 	}
 	h := http.Header{"X-Opaque-Id": {strconv.Itoa(number)}, "Workloadgroupid": {group}}
-	resp, body, err := c.call(ctx, http.MethodPost, path, p.searchBody(), h)
+	a, err := c.call(ctx, http.MethodPost, path, p.searchBody(), h)
 	switch {
 	case err != nil:
 		return outcome{state: failed, failure: err.Error()}
-	case resp.StatusCode == http.StatusOK:
+	case a.status == http.StatusOK:
 		return outcome{state: answered}
-	case resp.StatusCode == http.StatusTooManyRequests:
-		return outcome{state: refused, retryAfter: resp.Header.Get("Retry-After")}
+	case a.status == http.StatusTooManyRequests:
+		return outcome{state: refused, retryAfter: a.header.Get("Retry-After")}
 	}
 	// One that was cancelled while it waited is answered with that alone, one that ran with how its shards ended.
-	var answer struct {
+	var told struct {
 		Error struct {
 			Type      string `json:"type"`
 			RootCause []struct {
@@ -99,13 +106,13 @@ func (c *client) search(ctx context.Context, p plan, group string, number int, p
 		} `json:"error"`
 	}
 	const isCancelled = "task_cancelled_exception"
-	switch e := &answer.Error; {
-	case json.Unmarshal(body, &answer) == nil && e.Type == isCancelled:
+	switch e := &told.Error; {
+	case json.Unmarshal(a.body, &told) == nil && e.Type == isCancelled:
 		return outcome{state: cancelled}
 	case len(e.RootCause) > 0 && e.RootCause[0].Type == isCancelled:
 		return outcome{state: cancelled, ran: true}
 	default:
-		return outcome{state: failed, failure: fmt.Sprintf("%d: %s", resp.StatusCode, body)}
+		return outcome{state: failed, failure: fmt.Sprintf("%d: %s", a.status, a.body)}
 	}
 }
 
@@ -116,7 +123,7 @@ type listing struct {
 }
 
 func (c *client) tasks(ctx context.Context) (listing, error) {
-	var answer struct {
+	var told struct {
 		Tasks []struct {
 			Node    string            `json:"node"`
 			ID      int64             `json:"id"`
@@ -130,11 +137,11 @@ func (c *client) tasks(ctx context.Context) (listing, error) {
 		} `json:"tasks"`
 	}
 	q := url.Values{"group_by": {"none"}, "detailed": {"true"}, "actions": {"indices:data/read/search"}}
-	if err := c.do(ctx, http.MethodGet, "/_tasks?"+q.Encode(), "", &answer); err != nil {
+	if err := c.do(ctx, http.MethodGet, "/_tasks?"+q.Encode(), "", &told); err != nil {
 		return listing{}, err
 	}
 	var l listing
-	for _, t := range answer.Tasks {
+	for _, t := range told.Tasks {
 		number, err := strconv.Atoi(t.Headers["X-Opaque-Id"])
 		if err != nil {
 			continue // not one of ours
@@ -170,11 +177,11 @@ type groupStats struct {
 
 // stats reads the counters of the group with that id. The nodes of the answer are keys beside its other members.
 func (c *client) stats(ctx context.Context, group string) (groupStats, error) {
-	var answer map[string]json.RawMessage
-	if err := c.do(ctx, http.MethodGet, "/_wlm/stats/"+group, "", &answer); err != nil {
+	var told map[string]json.RawMessage
+	if err := c.do(ctx, http.MethodGet, "/_wlm/stats/"+group, "", &told); err != nil {
 		return groupStats{}, err
 	}
-	for _, raw := range answer {
+	for _, raw := range told {
 		var node struct {
 			Groups map[string]groupStats `json:"workload_groups"`
 		}

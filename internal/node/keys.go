@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -133,13 +134,11 @@ func text(at func(*Config) *string) setter {
 
 func choice(at func(*Config) *string, choices ...string) setter {
 	return func(c *Config, value string) error {
-		for _, ch := range choices {
-			if value == ch {
-				*at(c) = value
-				return nil
-			}
+		if !slices.Contains(choices, value) {
+			return fmt.Errorf("must be one of %s", strings.Join(choices, ", "))
 		}
-		return fmt.Errorf("must be one of %s", strings.Join(choices, ", "))
+		*at(c) = value
+		return nil
 	}
 }
 

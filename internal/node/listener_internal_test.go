@@ -150,7 +150,9 @@ func TestClosedListenerHandsOutWhoHasConnected(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		c.Write([]byte{byte('a' + i)})
+		if _, err := c.Write([]byte{byte('a' + i)}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)

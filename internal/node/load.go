@@ -107,8 +107,7 @@ func (l *loader) file(path string) {
 	}
 	k := koanf.New(".")
 	if err := k.Load(file.Provider(path), yaml.Parser()); err != nil {
-		var pe *os.PathError
-		if errors.As(err, &pe) {
+		if _, ok := errors.AsType[*os.PathError](err); ok {
 			l.failed(fmt.Errorf("cannot read the configuration file: %w", err))
 		} else {
 			l.failed(fmt.Errorf("%s is not a YAML file of keys and values: %w", path, err))

@@ -299,7 +299,9 @@ func TestLogOfHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	io.ReadFull(conn, make([]byte, 1))
+	if _, err := conn.Read(make([]byte, 1)); err != nil {
+		t.Error(err)
+	}
 	conn.Close()
 	n.Close()
 	for line := range strings.Lines(log.String()) {
