@@ -141,7 +141,7 @@ func lookUp(err error) *failure {
 		return &failure{status: http.StatusBadRequest, typ: "mapper_parsing_exception", reason: e.Error(),
 			cause: &failure{typ: e.CauseType, reason: e.CauseReason}}
 	case *stub.FullError:
-		return breaker(e, e.Wanted, e.Limit, "PERMANENT")
+		return breaker(e, e.Wanted, e.Limit, e.Durability())
 
 	case *breakerError:
 		return breaker(e, e.wanted, e.limit, "TRANSIENT")

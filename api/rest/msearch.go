@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wlmserver/wlmserver/groups"
 	"github.com/wlmserver/wlmserver/internal/jsondoc"
 	"github.com/wlmserver/wlmserver/internal/units"
 	"github.com/wlmserver/wlmserver/search"
@@ -83,10 +84,17 @@ func (c *call) multiRequest() (*search.MultiRequest, error) {
 	return m, err
 }
 
+// maxItems is how many searches one multi-search may have. All are prepared before the first runs, so that a body of tiny ones
+// would cost many times its size; more than that many could not wait in a group either.
+const maxItems = groups.MaxQueued
+
 // multiItems splits the body into searches.
 func (c *call) multiItems(body []byte) ([]*search.Request, error) {
 	if body[len(body)-1] != '\n' {
 		return nil, illegalArgument("the last line of a multi-search must end in a newline [\\n]")
+	}
+	if n := (bytes.Count(body, []byte{'\n'}) + 1) / 2; n > maxItems {
+		return nil, illegalArgument("a multi-search has at most [%d] searches, not [%d]: send them in several requests", maxItems, n)
 	}
 	var items []*search.Request
 	lines := bytes.Split(body[:len(body)-1], []byte{'\n'})

@@ -194,6 +194,7 @@ func TestMultiSearchRefusals(t *testing.T) {
 		{"broken header", "{\n{}\n", "unexpected_end_of_input_exception", ""},
 		{"empty search", "{}\n\n", "parsing_exception", ""},
 		{"nothing but empty lines", "\n\n", "action_request_validation_exception", ""},
+		{"very many searches", strings.Repeat("{}\n{}\n", 10_001), "illegal_argument_exception", "at most [10000] searches, not [10001]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s.TB = t

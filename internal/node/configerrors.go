@@ -6,10 +6,13 @@ import "fmt"
 type UnknownKeyError struct {
 	Source  string // the file's path, "environment" or "-E"
 	Key     string // of the environment: the variable's name
-	Nearest string // the known name that is most like it
+	Nearest string // the known name that it most likely means; "" when none is near
 }
 
 func (e *UnknownKeyError) Error() string {
+	if e.Nearest == "" {
+		return fmt.Sprintf("%s: unknown key %s (wlmserver config lists all that are known)", e.Source, e.Key)
+	}
 	return fmt.Sprintf("%s: unknown key %s; the nearest known one is %s (wlmserver config lists all)", e.Source, e.Key, e.Nearest)
 }
 

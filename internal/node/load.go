@@ -15,6 +15,7 @@ import (
 	"github.com/knadh/koanf/providers/file"
 	"github.com/knadh/koanf/v2"
 
+	"github.com/wlmserver/wlmserver/internal/nearest"
 	"github.com/wlmserver/wlmserver/settings"
 )
 
@@ -98,7 +99,7 @@ func (l *loader) set(source, name, value string) {
 		l.failed(&UnavailableKeyError{Source: source, Key: name, What: what})
 		return
 	}
-	l.failed(&UnknownKeyError{Source: source, Key: name, Nearest: nearest(name, l.names)})
+	l.failed(&UnknownKeyError{Source: source, Key: name, Nearest: nearest.Name(name, l.names...)})
 }
 
 func (l *loader) file(path string) {
@@ -189,7 +190,7 @@ func (l *loader) environment(environ []string) {
 			l.failed(&UnavailableKeyError{Source: "environment", Key: variable, What: what})
 			continue
 		}
-		l.failed(&UnknownKeyError{Source: "environment", Key: variable, Nearest: nearest(variable, slices.Sorted(maps.Keys(names)))})
+		l.failed(&UnknownKeyError{Source: "environment", Key: variable, Nearest: nearest.Name(variable, slices.Sorted(maps.Keys(names))...)})
 	}
 }
 

@@ -92,14 +92,19 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 			admission.Completed(group)
 		}
 	}))
+	var service *search.Service // made below, of the engine; a nested search comes long after
 	engine := stub.New(stub.Config{
 		Node: id, NodeName: c.NodeName, Tasks: manager,
 		PoolSize: c.SearchPool.Size, QueueSize: c.SearchPool.QueueSize,
 		MaxDocumentBytes: c.HeapSize / 4, MaxWorkBytes: c.HeapSize / 2,
 		Defaults: c.Stub,
+		Nested:   func(ctx context.Context, r *search.Request) (*search.Response, error) { return service.Run(ctx, r) },
+		Panicked: func(value any, stack []byte) {
+			log.Error().Any("panic", value).Bytes("stack", stack).Msg("the work of a shard panicked")
+		},
 	})
 	undo = append(undo, engine.Close)
-	service := search.New(search.Config{
+	service = search.New(search.Config{
 		Executor: engine, Admission: admission, Tasks: manager, Groups: registry.Snapshot, Settings: cluster.Snapshot,
 		IsAdmin:               func(p wlm.Principal) bool { return who.IsAdmin(auth.User{Name: p.User, Roles: p.Roles}) },
 		MaxConcurrentSearches: min(10, c.SearchPool.Size),
@@ -108,8 +113,11 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 
 	api := rest.New(rest.Config{
 		Search: service, Groups: registry, Settings: cluster, Tasks: manager, Auth: who, Admission: admission, Stub: engine,
-		Stats: stats.New(stats.Source{Admission: admission, Tasks: manager, HeapSize: c.HeapSize, Processors: runtime.GOMAXPROCS(0)}),
-		Node:  c.nodeInfo(id, address, started),
+		Stats: stats.New(stats.Source{
+			Admission: admission, Tasks: manager, Groups: registry.Snapshot, HeapSize: c.HeapSize, Processors: runtime.GOMAXPROCS(0),
+			Version: Version().Build, Started: started,
+		}),
+		Node: c.nodeInfo(id, address, started),
 		Limits: rest.Limits{
 			MaxContentLength: c.HTTP.MaxContentLength, MaxHeaderSize: c.HTTP.MaxHeaderSize,
 			MaxInitialLineLength: c.HTTP.MaxInitialLineLength, MaxInFlightBytes: c.HTTP.MaxInFlightBytes,

@@ -174,6 +174,22 @@ func TestP3MultiSearchDoesNotRefuseItself(t *testing.T) {
 	}
 }
 
+// A search that runs another one on its way must not wait for the permit that it holds itself.
+func TestP3NestedSearchTakesNoSecondPermit(t *testing.T) {
+	p := start(t)
+	for name, size := range map[string]int{"with-queue": 5, "without-queue": 0} {
+		id := p.CreateGroup(name, limits("group", 1, -1, size))
+		a := p.Send(t.Context(), http.MethodPost, "/quick/_search", `{"ext":{"stub":{"nested":"quick"}}}`, "workloadGroupId", id)
+		if a.Status != http.StatusOK {
+			t.Errorf("%s: answered %d: %s", name, a.Status, a.Body)
+		}
+		// Twice the search and the query on its one shard.
+		if s := p.Stats(id); s.Queued != 0 || s.Throttled != 0 || s.Completions != 4 {
+			t.Errorf("%s: statistics %+v", name, s)
+		}
+	}
+}
+
 func TestP3LimitsOutOfRange(t *testing.T) {
 	p := start(t)
 	p.CreateGroup("g", limits("group", 3, -1, 5))
