@@ -125,7 +125,7 @@ func TestARightPasswordIsRemembered(t *testing.T) {
 		ask(4, "ann", "secret", true) // a wrong one does not make it forget
 		time.Sleep(5*time.Minute - 1)
 		ask(4, "ann", "secret", true)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		ask(5, "ann", "secret", true)
 		ask(5, "ann", "secret", true)
 	})

@@ -48,7 +48,7 @@ func parseUsers(b []byte) ([]*account, error) {
 	switch {
 	case err == nil:
 		return nil, &UsersFileError{Line: more.Line, Reason: "a second YAML document: keep all users in one, without '---' between them"}
-	case err != io.EOF:
+	case !errors.Is(err, io.EOF):
 		return nil, &UsersFileError{Reason: "not valid YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")}
 	}
 	if len(doc.Content) == 0 {

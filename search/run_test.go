@@ -119,7 +119,7 @@ func TestPermitEndsBeforeRunReturns(t *testing.T) {
 				id := f.limited(1, 0)
 				f.engine.execute = func(context.Context, *search.Request, *tasks.Task, search.Limits) error { return test.execute() }
 				for range 3 {
-					err, panicked := f.runRecovered(work(id, 0))
+					panicked, err := f.runRecovered(work(id, 0))
 					if err != test.err || panicked != test.panics {
 						f.Errorf("got %v and panic %v, want %v and %v", err, panicked, test.err, test.panics)
 					}
@@ -135,10 +135,10 @@ func TestPermitEndsBeforeRunReturns(t *testing.T) {
 	}
 }
 
-func (f *fixture) runRecovered(r *search.Request) (err error, panicked any) {
+func (f *fixture) runRecovered(r *search.Request) (panicked any, err error) {
 	defer func() { panicked = recover() }()
 	_, err = f.service.Run(f.Context(), r)
-	return err, nil
+	return nil, err
 }
 
 // A panic while others wait must hand the slot on.
@@ -155,7 +155,7 @@ func TestPanicAdmitsTheNext(t *testing.T) {
 			return nil
 		}
 		go func() {
-			if _, p := f.runRecovered(work(id, 0)); p != "broken" {
+			if p, _ := f.runRecovered(work(id, 0)); p != "broken" {
 				f.Errorf("the panic came out as %v", p)
 			}
 		}()

@@ -455,7 +455,7 @@ func TestFirstPageFails(t *testing.T) {
 				f.set("search.max_open_scroll_context", "1")
 				f.engine.execute = func(context.Context, *search.Request, *tasks.Task, search.Limits) error { return execute() }
 				for range 2 {
-					if err, p := f.runRecovered(scrolling("", time.Minute, 0)); err != failure && p != any(failure) {
+					if p, err := f.runRecovered(scrolling("", time.Minute, 0)); err != failure && p != any(failure) {
 						f.Errorf("got %v, panic %v", err, p)
 					}
 					id := f.lastRequest().ScrollID
@@ -479,7 +479,7 @@ func TestPageFails(t *testing.T) {
 			func() error { panic("broken") },
 		} {
 			f.engine.execute = func(context.Context, *search.Request, *tasks.Task, search.Limits) error { return fail() }
-			if err, p := f.runRecovered(page("", id, 0)); err == nil && p == nil {
+			if p, err := f.runRecovered(page("", id, 0)); err == nil && p == nil {
 				f.Error("no failure")
 			}
 			f.engine.execute = nil

@@ -141,7 +141,7 @@ func TestCancelAfter(t *testing.T) {
 		time.Sleep(300*time.Millisecond - 1)
 		synctest.Wait()
 		wantCause(t, at, nil)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		c, _ := at.Cancelled()
 		if c == nil || c.Kind != tasks.ByInterval || c.Reason != "Cancellation timeout of 300ms is expired" {
@@ -319,7 +319,7 @@ func TestConcurrentUse(t *testing.T) {
 				for _, other := range m.List(tasks.Filter{}) {
 					other.Usage()
 					other.Children()
-					other.Cancelled()
+					_, _ = other.Cancelled()
 					other.Running()
 				}
 				disconnect()

@@ -2,6 +2,7 @@ package wlm
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -270,7 +271,7 @@ func (a *Admission) Totals() Totals {
 // countEviction counts a waiter's end by the name of its cause.
 func (a *Admission) countEviction(cause error) {
 	name := "shutdown"
-	if cause != error(errStopped) {
+	if !errors.Is(cause, errStopped) {
 		name = a.causes(cause)
 	}
 	n, ok := a.evictions.Load(name)

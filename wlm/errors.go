@@ -99,7 +99,7 @@ var errStopped = &StoppedError{RetryAfter: time.Second}
 
 // ended is the error of a search that was not admitted because of cause.
 func ended(cause error, queued bool) error {
-	if cause == error(errStopped) {
+	if errors.Is(cause, errStopped) {
 		return errStopped
 	}
 	return &CancelledError{Cause: cause, Queued: queued}

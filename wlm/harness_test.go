@@ -134,12 +134,11 @@ type search struct {
 	cancel context.CancelCauseFunc
 	end    chan struct{}
 
-	mu      sync.Mutex
-	ticket  *wlm.Ticket
-	permit  *wlm.Permit // while it runs
-	err     error
-	ended   bool
-	endedIn time.Duration
+	mu     sync.Mutex
+	ticket *wlm.Ticket
+	permit *wlm.Permit // while it runs
+	err    error
+	ended  bool
 }
 
 // start sends a search. It runs until finish is called.

@@ -198,8 +198,8 @@ func (w *world) apply(coord int, fx []sharedtier.Effect) {
 			i := slices.IndexFunc(c.queue, func(x int) bool { return w.all[x].state == 'p' })
 			w.all[c.queue[i]].state = 'w'
 		case sharedtier.RefuseNewestPending:
-			for i := len(c.queue) - 1; i >= 0; i-- {
-				if s := &w.all[c.queue[i]]; s.state == 'p' {
+			for i, x := range slices.Backward(c.queue) {
+				if s := &w.all[x]; s.state == 'p' {
 					s.state = 'f'
 					c.queue = slices.Delete(c.queue, i, i+1)
 					break

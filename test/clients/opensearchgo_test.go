@@ -183,8 +183,11 @@ func TestOpensearchGo(t *testing.T) {
 			}
 		}
 		release()
-		<-done
-		<-done
+		for range 2 {
+			if err := <-done; !errors.Is(err, context.Canceled) {
+				t.Errorf("a search whose client has gone: %v", err)
+			}
+		}
 		p.Await("the searches of a client that has gone are gone", func() bool { return len(p.Tasks("*search*")) == 0 })
 	})
 }

@@ -39,7 +39,7 @@ func limits(attribute string, node, shared, size int) string {
 }
 
 // hold sends one long search and returns once it runs. Its answer comes when it is cancelled.
-func hold(p *server.Process, t *testing.T, id string) <-chan server.Answer {
+func hold(t *testing.T, p *server.Process, id string) <-chan server.Answer {
 	t.Helper()
 	before := len(p.Tasks(searches))
 	answer := make(chan server.Answer, 1)
@@ -74,7 +74,7 @@ func byStatus(answers []server.Answer) map[int]int {
 func TestP1CountersMoveWithTheEvent(t *testing.T) {
 	p := start(t)
 	id := p.CreateGroup("g", limits("group", 1, -1, 0))
-	long := hold(p, t, id)
+	long := hold(t, p, id)
 	got := byStatus(together(5, func(int) server.Answer {
 		return p.Send(t.Context(), http.MethodPost, "/quick/_search", "{}", "workloadGroupId", id)
 	}))
@@ -220,7 +220,7 @@ func TestP4CancelledMultiSearchStartsNothingMore(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			p := start(t)
 			id := p.CreateGroup("g", limits("group", 1, -1, 10))
-			long := hold(p, t, id)
+			long := hold(t, p, id)
 			ctx, leave := context.WithCancel(t.Context())
 			defer leave()
 			answer := make(chan server.Answer, 1)
@@ -309,7 +309,7 @@ func TestP9PermitsOfClientsThatLeave(t *testing.T) {
 	}
 	wg.Wait()
 	p.Await("nothing is left of them", func() bool { return len(p.Tasks(searches)) == 0 && p.Stats(id).QueuedCurrent == 0 })
-	longs := []<-chan server.Answer{hold(p, t, id), hold(p, t, id), hold(p, t, id)}
+	longs := []<-chan server.Answer{hold(t, p, id), hold(t, p, id), hold(t, p, id)}
 	for _, task := range p.Tasks(searches) {
 		if task.Status.State == "waiting" {
 			t.Error("a permit is lost: one of three searches is parked under a limit of 3")
@@ -324,7 +324,7 @@ func TestP9PermitsOfClientsThatLeave(t *testing.T) {
 func TestP13ClientsThatLeaveWhileParked(t *testing.T) {
 	p := start(t)
 	id := p.CreateGroup("g", limits("group", 1, -1, 10))
-	long := hold(p, t, id)
+	long := hold(t, p, id)
 	host := strings.TrimPrefix(p.URL, "http://")
 	padding := func(n int) string { return `{"size":0}` + strings.Repeat(" ", n) }
 	head := "POST /quick/_search HTTP/1.1\r\nHost: x\r\nworkloadGroupId: " + id + "\r\nContent-Type: application/json\r\n"
