@@ -73,7 +73,7 @@ func WithLink(connect func(*Admission) Link) Option {
 func New(opts ...Option) *Admission {
 	a := &Admission{sweeping: true, stop: make(chan struct{}), causes: func(error) string { return "context" }}
 	p := &policy{mode: ModeEnabled}
-	p.fallback = planned{newGroup(groups.DefaultID, groups.DefaultID), &plan{}}
+	p.fallback = planned{newGroup(a, groups.DefaultID, groups.DefaultID), &plan{}}
 	a.policy.Store(p)
 	for _, o := range opts {
 		o(a)
@@ -127,7 +127,7 @@ func (a *Admission) enter(ctx context.Context, r Request, tryOnly bool) (*Ticket
 		if holds(ctx, g.group, t.key) {
 			return t.runFree(), nil
 		}
-		t.bucket = g.table.lock(a, g.group, t.key)
+		t.bucket = g.lockBucket(t.key)
 		var s step
 		if now := a.policy.Load(); now != p && now.planned(r.Group) != g {
 			t.bucket.leave(&s) // decided by a policy that has passed: start over
@@ -202,7 +202,7 @@ func (a *Admission) change(edit func(*policy)) {
 			now, known := old.groups[g.ID]
 			switch {
 			case !known:
-				now = planned{newGroup(g.ID, g.Name), &p}
+				now = planned{newGroup(a, g.ID, g.Name), &p}
 			case !now.plan.same(&p):
 				now.plan = &p
 				visits = append(visits, now)
@@ -210,7 +210,7 @@ func (a *Admission) change(edit func(*policy)) {
 			next.groups[g.ID] = now
 		}
 	}
-	next.retired = slices.DeleteFunc(slices.Clone(old.retired), func(g *group) bool { return g.table.empty() })
+	next.retired = slices.DeleteFunc(slices.Clone(old.retired), func(g *group) bool { return len(g.buckets()) == 0 })
 	for id, g := range old.groups {
 		if _, stays := next.groups[id]; !stays {
 			next.retired = append(next.retired, g.group)
@@ -220,7 +220,7 @@ func (a *Admission) change(edit func(*policy)) {
 	a.policy.Store(next)
 
 	for _, g := range visits {
-		for _, b := range g.table.all() {
+		for _, b := range g.buckets() {
 			var s step
 			b.mu.Lock()
 			b.adoptLocked(g.plan, &s)
@@ -256,7 +256,7 @@ func (a *Admission) Totals() Totals {
 		EvictedBy: make(map[string]uint64),
 	}
 	for _, g := range a.policy.Load().all() {
-		t.Buckets += len(g.table.all())
+		t.Buckets += len(g.buckets())
 		t.Waiters += g.waiters.Load()
 		t.Tracked += g.runningTracked.Load()
 		t.Untracked += g.runningUntracked.Load()
@@ -294,7 +294,7 @@ func (a *Admission) Receive(k BucketKey, m sharedtier.Message) {
 		g = planned{p.retired[i], &gone}
 	}
 	var s step
-	b := g.table.lock(a, g.group, k)
+	b := g.lockBucket(k)
 	b.adoptLocked(g.plan, &s)
 	b.receiveLocked(m, &s)
 	b.leave(&s)

@@ -40,6 +40,8 @@ type bucket struct {
 	interval      time.Duration
 }
 
+func (b *bucket) init(a *Admission, g *group, k BucketKey) { b.a, b.group, b.key = a, g, k }
+
 // step gathers what has to be done once the bucket's lock is released.
 type step struct {
 	woken *Ticket // decided waiters, linked by their wokenNext
@@ -406,7 +408,7 @@ func (b *bucket) leave(s *step) {
 	case send:
 		b.flush()
 	case idle:
-		b.group.table.drop(b)
+		b.group.drop(b)
 	}
 }
 
@@ -421,7 +423,7 @@ func (b *bucket) flush() {
 			idle := b.idleLocked()
 			b.mu.Unlock()
 			if idle {
-				b.group.table.drop(b)
+				b.group.drop(b)
 			}
 			return
 		}

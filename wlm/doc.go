@@ -23,9 +23,10 @@
 // plan has changed, so nobody parks behind a change that has already passed the bucket. A change stores the policy first and then
 // visits the buckets of the groups that it concerns, one at a time.
 //
-// Each group has its own sharded table of buckets. The order of locks is: the table's shard, then the bucket; never two buckets.
-// A bucket is made by the first search that needs it and taken out, marked dead, when nothing is left in it; who has found a
-// bucket in the table looks at that mark under the bucket's lock.
+// Each group has one bucket for all its searches, which is part of it, and a sharded table of buckets for principals. The order of
+// locks is: the table's shard, then the bucket; never two buckets. A principal's bucket is made by the first search that needs it
+// and taken out, marked dead, when nothing is left in it; who has found a bucket in the table looks at that mark under the
+// bucket's lock.
 //
 // The first to decide a waiter wins, and every decision is made under the bucket's lock. Who grants looks at the waiter's context
 // there: a cancelled waiter is evicted and the next one is taken. Once granted it is admitted, and counted so, even if its context
@@ -43,8 +44,8 @@
 //   - I2 a waiter is decided once; no permit leaks.
 //   - I3 the waiting waiters of a bucket are at most the plan's size_per_bucket at the moment of parking; a group's waiters,
 //     pending ones too, are at most groups.MaxQueued.
-//   - I4 a bucket is kept exactly while it has waiters, permits, questions under way or an advertised depth; nothing else grows
-//     with the number of principals.
+//   - I4 a principal's bucket is kept exactly while it has waiters, permits, questions under way or an advertised depth; nothing
+//     else grows with the number of principals.
 //   - I5 first in, first out within a bucket; a newcomer never overtakes the parked.
 //   - I6 tracked permits never grow past the plan's limit. A lowered limit stops admissions until it is kept again; it ends nobody.
 //   - I7 node tier: after every call no waiter is parked while the bucket has a free permit.

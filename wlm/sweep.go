@@ -24,7 +24,7 @@ func (a *Admission) sweepUntilStopped() {
 			return
 		case <-tick.C:
 			for _, g := range a.policy.Load().all() {
-				for _, b := range g.table.all() {
+				for _, b := range g.buckets() {
 					a.recovered.Add(b.sweep())
 				}
 			}

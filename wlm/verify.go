@@ -88,7 +88,7 @@ func (a *Admission) CheckQuiet() []string {
 		if w, q := g.waiters.Load(), g.waiting.Load(); w != 0 || q != 0 {
 			out = append(out, fmt.Sprintf("I10: group %s counts %d waiters, %d of them waiting", g.id, w, q))
 		}
-		if bs := g.table.all(); len(bs) != 0 {
+		if bs := g.buckets(); len(bs) != 0 {
 			out = append(out, fmt.Sprintf("I4: group %s keeps %d buckets", g.id, len(bs)))
 		}
 		if s := g.read(g.id); s.Queued != s.QueueWaits+s.QueuedCurrent+s.Evicted {

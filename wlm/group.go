@@ -4,6 +4,8 @@ import (
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
+
+	"github.com/wlmserver/wlmserver/groups"
 )
 
 // shards of a group's table: enough that two cores seldom meet in one, few enough that a hundred groups stay small.
@@ -13,23 +15,16 @@ const shards = 16
 // storm of principals it has to go whole.
 const smallMap = 64
 
-// group is what this node keeps of one workload group.
+// group is what this node keeps of one workload group: its counters and its buckets.
 type group struct {
 	id, name string
 	counters
-	table table
 	// lastSeq is of the waiter that parked last, in whichever bucket: so a bucket's numbers grow beyond its own life.
 	lastSeq atomic.Uint64
-}
 
-func newGroup(id, name string) *group {
-	g := &group{id: id, name: name}
-	g.table.seed = maphash.MakeSeed()
-	return g
-}
-
-// table has the buckets of one group.
-type table struct {
+	// whole is the bucket of all searches of the group. There is no more than this one of its kind, so it is never taken out.
+	whole bucket
+	// shards have the buckets of principals.
 	seed   maphash.Seed
 	shards [shards]shard
 }
@@ -40,21 +35,27 @@ type shard struct {
 	most    int // buckets that the map has had
 }
 
-func (t *table) shard(k BucketKey) *shard {
-	if k.Value == "" {
-		return &t.shards[0]
-	}
-	return &t.shards[maphash.String(t.seed, k.Value)%shards]
+func newGroup(a *Admission, id, name string) *group {
+	g := &group{id: id, name: name, seed: maphash.MakeSeed()}
+	g.whole.init(a, g, BucketKey{Group: id, Attribute: groups.ByGroup})
+	return g
 }
 
-// lock finds or makes a bucket and locks it. A bucket that it makes has no plan yet.
-func (t *table) lock(a *Admission, g *group, k BucketKey) *bucket {
-	s := t.shard(k)
+func (g *group) shard(k BucketKey) *shard { return &g.shards[maphash.String(g.seed, k.Value)%shards] }
+
+// lockBucket finds or makes a bucket and locks it. A new one has no plan yet.
+func (g *group) lockBucket(k BucketKey) *bucket {
+	if k.Attribute == groups.ByGroup {
+		g.whole.mu.Lock()
+		return &g.whole
+	}
+	s := g.shard(k)
 	for {
 		s.mu.Lock()
 		b := s.buckets[k]
 		if b == nil {
-			b = &bucket{a: a, group: g, key: k}
+			b = new(bucket)
+			b.init(g.whole.a, g, k)
 			if s.buckets == nil {
 				s.buckets = make(map[BucketKey]*bucket)
 			}
@@ -71,8 +72,11 @@ func (t *table) lock(a *Admission, g *group, k BucketKey) *bucket {
 }
 
 // drop takes a bucket out if it is still idle.
-func (t *table) drop(b *bucket) {
-	s := t.shard(b.key)
+func (g *group) drop(b *bucket) {
+	if b == &g.whole {
+		return
+	}
+	s := g.shard(b.key)
 	s.mu.Lock()
 	b.mu.Lock()
 	if !b.dead && b.idleLocked() {
@@ -86,11 +90,16 @@ func (t *table) drop(b *bucket) {
 	s.mu.Unlock()
 }
 
-// all lists the buckets of this moment.
-func (t *table) all() []*bucket {
+// buckets lists those that are not idle at this moment.
+func (g *group) buckets() []*bucket {
 	var out []*bucket
-	for i := range t.shards {
-		s := &t.shards[i]
+	g.whole.mu.Lock()
+	if !g.whole.idleLocked() {
+		out = append(out, &g.whole)
+	}
+	g.whole.mu.Unlock()
+	for i := range g.shards {
+		s := &g.shards[i]
 		s.mu.Lock()
 		for _, b := range s.buckets {
 			out = append(out, b)
@@ -98,18 +107,4 @@ func (t *table) all() []*bucket {
 		s.mu.Unlock()
 	}
 	return out
-}
-
-// empty reports whether there is no bucket at this moment.
-func (t *table) empty() bool {
-	for i := range t.shards {
-		s := &t.shards[i]
-		s.mu.Lock()
-		n := len(s.buckets)
-		s.mu.Unlock()
-		if n > 0 {
-			return false
-		}
-	}
-	return true
 }
