@@ -23,9 +23,10 @@ type bucket struct {
 	queue  queue
 	counts sharedtier.Coordinator // of the queue, whether or not there is a shared tier
 
-	node     int // node permits that are out
-	shared   int // shared permits that are out
-	verified int // node permits that were out when verification last looked
+	running  queue // the searches whose permits count against a limit
+	node     int   // node permits that are out
+	shared   int   // shared permits that are out
+	verified int   // node permits that were out when verification last looked
 
 	// tries has the searches whose one question to the owner is under way; nil for one that has left meanwhile.
 	tries   map[uint64]*Ticket
@@ -71,6 +72,7 @@ func (b *bucket) adoptLocked(p *plan, s *step) {
 		p = &plan{revision: p.revision, stopped: p.stopped} // other buckets are the group's now
 	}
 	b.plan = p
+	b.a.recordChange(b)
 	b.counts.Size = p.size
 	if !p.parks() {
 		b.emptyLocked(s)
@@ -95,6 +97,7 @@ func (b *bucket) arriveLocked(t *Ticket, s *step) error {
 		if p.shared > 0 && b.queue.n == 0 {
 			t.state = trying
 			t.ready = make(chan struct{})
+			b.a.record(Asked, t)
 			b.askLocked(t)
 			return nil
 		}
@@ -174,10 +177,9 @@ func (b *bucket) answerLocked(m sharedtier.Message, s *step) {
 		t.watched = false
 		switch {
 		case granted && !t.permit.closed.Load():
-			t.permit.kind, t.permit.shared = sharedPermit, m.Permit
-			b.shared++
 			b.group.runningUntracked.Add(-1)
-			b.group.runningTracked.Add(1)
+			b.giveLocked(t, sharedPermit, m.Permit)
+			b.a.record(Tracked, t)
 			return
 		case !granted && m.Kind == sharedtier.Denied:
 			b.group.wouldThrottle.Add(1)
@@ -211,6 +213,7 @@ func (b *bucket) dropTryLocked(t *Ticket, cause error, s *step) {
 	}
 	t.state = evicted
 	t.err = ended(cause, false)
+	b.a.record(Evicted, t)
 	s.wake(t)
 }
 
@@ -227,6 +230,7 @@ func (b *bucket) applyLocked(fx []sharedtier.Effect, s *step) {
 			t.state = waiting
 			t.parked = s.now()
 			b.group.startWaiting()
+			b.a.record(Waiting, t)
 		case sharedtier.RefuseNewestPending:
 			t := b.queue.newestPending()
 			b.queue.remove(t)
@@ -320,19 +324,41 @@ func (b *bucket) observeLocked(now time.Time) {
 func (b *bucket) admitLocked(t *Ticket, kind permitKind, id sharedtier.PermitID, s *step) {
 	b.group.admitted.Add(1)
 	t.state = admitted
-	t.permit.kind, t.permit.shared = kind, id
-	switch kind {
-	case nodePermit:
-		b.node++
-		b.group.runningTracked.Add(1)
-	case sharedPermit:
-		b.shared++
-		b.group.runningTracked.Add(1)
-	case untrackedPermit:
-		b.group.runningUntracked.Add(1)
-	}
+	b.giveLocked(t, kind, id)
 	b.a.record(Admitted, t)
 	s.wake(t)
+}
+
+// giveLocked counts a permit that goes out.
+func (b *bucket) giveLocked(t *Ticket, kind permitKind, id sharedtier.PermitID) {
+	t.permit.kind, t.permit.shared = kind, id
+	switch kind {
+	case untrackedPermit:
+		b.group.runningUntracked.Add(1)
+		return
+	case nodePermit:
+		b.node++
+	case sharedPermit:
+		b.shared++
+	}
+	b.group.runningTracked.Add(1)
+	b.running.push(t)
+}
+
+// takeBackLocked counts a permit that comes back.
+func (b *bucket) takeBackLocked(t *Ticket) {
+	switch t.permit.kind {
+	case untrackedPermit:
+		b.group.runningUntracked.Add(-1)
+		return
+	case nodePermit:
+		b.node--
+	case sharedPermit:
+		b.shared--
+		b.outbox = append(b.outbox, sharedtier.Message{Kind: sharedtier.Release, Permit: t.permit.shared})
+	}
+	b.group.runningTracked.Add(-1)
+	b.running.remove(t)
 }
 
 // evictLocked takes a waiter out of the queue without admitting it.
@@ -355,8 +381,10 @@ func (b *bucket) evictLocked(t *Ticket, cause error, s *step) {
 // refusalLocked counts a refusal and says why. A try that nobody may see counts nothing.
 func (b *bucket) refusalLocked(t *Ticket, why Why, depth int) error {
 	if t.tryOnly {
+		b.a.record(Denied, t)
 		return ErrNoPermit
 	}
+	b.a.record(Refused, t)
 	g := b.group
 	g.refused.Add(1)
 	g.throttled.Add(1)

@@ -229,7 +229,7 @@ func TestRecorder(t *testing.T) {
 		for _, e := range r.Events() {
 			got = append(got, fmt.Sprint(e.Kind, " ", e.Seq))
 		}
-		if want := "[admitted 0 parked 1 parked 2 evicted 2 closed 0 admitted 1 closed 1]"; fmt.Sprint(got) != want {
+		if want := "[changed 0 admitted 0 parked 1 parked 2 evicted 2 closed 0 admitted 1 closed 1]"; fmt.Sprint(got) != want {
 			t.Errorf("got %v, want %v", got, want)
 		}
 	})

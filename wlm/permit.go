@@ -55,17 +55,7 @@ func (p *Permit) Close() {
 	}
 	var s step
 	b.mu.Lock()
-	switch p.kind {
-	case untrackedPermit:
-		b.group.runningUntracked.Add(-1)
-	case nodePermit:
-		b.node--
-		b.group.runningTracked.Add(-1)
-	case sharedPermit:
-		b.shared--
-		b.group.runningTracked.Add(-1)
-		b.outbox = append(b.outbox, sharedtier.Message{Kind: sharedtier.Release, Permit: p.shared})
-	}
+	b.takeBackLocked(t)
 	b.a.record(Closed, t)
 	b.drainLocked(&s)
 	b.leave(&s)

@@ -2,8 +2,8 @@ package wlm
 
 import "iter"
 
-// queue is the FIFO of a bucket's waiters: a doubly linked list through the tickets themselves, so that any of them leaves in
-// constant time and without garbage.
+// queue is a list of searches in the order in which they came: a bucket's waiters, or those that run. It is doubly linked through
+// the tickets themselves, each of which is in at most one, so that any of them leaves in constant time and without garbage.
 type queue struct {
 	head, tail *Ticket
 	// pendingHint is the oldest pending waiter or one before it; nil when there may be none. Waiters become waiting in order, so

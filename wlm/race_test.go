@@ -101,9 +101,9 @@ func TestManyGoroutines(t *testing.T) {
 	h.done()
 }
 
-// TestEndAgainstCancelAtTheHead ends the running search and cancels the first waiter at the same instant: the second waiter must be
+// TestP8EndAgainstCancelAtTheHead ends the running search and cancels the first waiter at the same instant: the second waiter must be
 // admitted each time, whoever wins.
-func TestEndAgainstCancelAtTheHead(t *testing.T) {
+func TestP8EndAgainstCancelAtTheHead(t *testing.T) {
 	h := newHarness(t)
 	r := wlm.Request{Group: h.create("g", limits("group", 1, -1, 10))}
 	var won int

@@ -2,6 +2,7 @@ package wlm
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/wlmserver/wlmserver/groups"
 )
@@ -24,20 +25,35 @@ func (a *Admission) verifyLocked(b *bucket) {
 	if a.verify == nil || b.plan == nil {
 		return
 	}
+	if b.node > b.verified && b.node > b.plan.node && b.plan.node > 0 {
+		a.verify(b.violationLocked("I6", "permits grew from %d past the limit", b.verified))
+	}
+	b.verified = b.node
+	walk := b.queue.n <= walkAtMost || b.group.lastSeq.Load()%walkEvery == 0
+	for _, v := range b.violationsLocked(walk) {
+		a.verify(v)
+	}
+}
+
+func (b *bucket) violationLocked(invariant, format string, args ...any) string {
+	return fmt.Sprintf("%s: bucket %q: %s (plan %+v, counts %+v, queue %d, node %d, shared %d)",
+		invariant, b.key, fmt.Sprintf(format, args...), *b.plan, b.counts, b.queue.n, b.node, b.shared)
+}
+
+// violationsLocked lists what is wrong with a bucket between two steps. walk says whether to look at each search of it too.
+func (b *bucket) violationsLocked(walk bool) (out []string) {
 	fail := func(invariant, format string, args ...any) {
-		a.verify(fmt.Sprintf("%s: bucket %q: %s (plan %+v, counts %+v, queue %d, node %d, shared %d)",
-			invariant, b.key, fmt.Sprintf(format, args...), *b.plan, b.counts, b.queue.n, b.node, b.shared))
+		out = append(out, b.violationLocked(invariant, format, args...))
 	}
 	if b.counts.Waiters() != b.queue.n {
 		fail("I10", "%d waiters are counted and %d are parked", b.counts.Waiters(), b.queue.n)
 	}
+	if b.node+b.shared != b.running.n {
+		fail("I10", "%d permits are counted and %d searches run", b.node+b.shared, b.running.n)
+	}
 	if n := b.group.waiters.Load(); n < int64(b.queue.n) || n > groups.MaxQueued {
 		fail("I3", "the group counts %d waiters, this bucket has %d", n, b.queue.n)
 	}
-	if b.node > b.verified && b.node > b.plan.node && b.plan.node > 0 {
-		fail("I6", "permits grew from %d past the limit", b.verified)
-	}
-	b.verified = b.node
 	if b.plan.parks() && b.plan.node > 0 && b.queue.n > 0 && b.node < b.plan.node {
 		fail("I7", "waiters are parked while a node permit is free")
 	}
@@ -50,8 +66,8 @@ func (a *Admission) verifyLocked(b *bucket) {
 	if b.dead && !b.idleLocked() {
 		fail("I4", "the bucket was taken out and is not idle")
 	}
-	if b.queue.n > walkAtMost && b.group.lastSeq.Load()%walkEvery != 0 {
-		return
+	if !walk {
+		return out
 	}
 	var last uint64
 	pendings, waitings := 0, 0
@@ -72,6 +88,45 @@ func (a *Admission) verifyLocked(b *bucket) {
 	if pendings != b.counts.Pending || waitings != b.counts.Waiting {
 		fail("I10", "%d pending and %d waiting are parked", pendings, waitings)
 	}
+	for t := range b.running.all() {
+		if t.state != admitted || t.permit.kind == untrackedPermit {
+			fail("I2", "a search in state %d, permit %d, is among those that run", t.state, t.permit.kind)
+		}
+	}
+	return out
+}
+
+// Check is a reading of every bucket, each checked under its lock.
+type Check struct {
+	Violations []string  // of invariants
+	Buckets    int       // that are in use
+	Waiting    []*Ticket // parked searches
+	Running    []*Ticket // searches whose permits count against a limit
+}
+
+// Check checks every bucket against the invariants and lists what is in them. Buckets are read one after the other, while
+// searches go on.
+func (a *Admission) Check() Check {
+	var c Check
+	for _, g := range a.policy.Load().all() {
+		for _, b := range g.buckets() {
+			b.mu.Lock()
+			if b.plan != nil && !b.idleLocked() {
+				c.Buckets++
+				c.Violations = append(c.Violations, b.violationsLocked(true)...)
+				c.Waiting = slices.AppendSeq(c.Waiting, b.queue.all())
+				c.Running = slices.AppendSeq(c.Running, b.running.all())
+			}
+			b.mu.Unlock()
+		}
+	}
+	if n := a.recovered.Load(); n != 0 {
+		c.Violations = append(c.Violations, fmt.Sprintf("I7: the sweep recovered %d waiters", n))
+	}
+	if n := a.reclosed.Load(); n != 0 {
+		c.Violations = append(c.Violations, fmt.Sprintf("I9: %d permits were closed twice", n))
+	}
+	return c
 }
 
 // CheckQuiet reports every reason why the admission is not at rest without searches: permits, waiters or buckets that are left.
@@ -96,11 +151,6 @@ func (a *Admission) CheckQuiet() []string {
 				g.id, s.Queued, s.QueueWaits, s.QueuedCurrent, s.Evicted))
 		}
 	}
-	if n := a.recovered.Load(); n != 0 {
-		out = append(out, fmt.Sprintf("the sweep recovered %d waiters", n))
-	}
-	if n := a.reclosed.Load(); n != 0 {
-		out = append(out, fmt.Sprintf("I9: %d second closes of a permit", n))
-	}
+	out = append(out, a.Check().Violations...)
 	return out
 }
