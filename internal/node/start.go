@@ -28,6 +28,8 @@ const (
 	// without a request. There is no write timeout: a search may take any time, and so may its client to read.
 	readHeaderTimeout = 15 * time.Second
 	idleTimeout       = 3 * time.Minute
+	// maxStreams bounds the requests of one HTTP/2 connection: all that may wait in a group, and as many that run or are refused.
+	maxStreams = 2 * groups.MaxQueued
 )
 
 // Start starts a node and returns once it answers. ctx bounds the start only. On an error nothing is left running.
@@ -132,7 +134,12 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 		address: address, listener: newPatientListener(listener, log), connections: newConnections(), endRequests: endRequests,
 		served: make(chan struct{}), stopped: make(chan struct{}),
 	}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true) // a search that waits on a stream costs half of one on a connection of its own
 	n.server = &http.Server{
+		Protocols:         protocols,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		ErrorLog:          httpErrorLog(log),
