@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// cost is what an operation takes.
+type cost struct{ ns, allocs, bytes float64 }
+
+// operations has goroutines acquire, work and release over and over, for about as long as the budget says.
+func operations(l limiter, goroutines int, budget time.Duration, work func()) (cost, error) {
+	each, took := 16, time.Duration(0)
+	var (
+		c   cost
+		err error
+	)
+	for took < budget*3/4 { // the last and longest run counts
+		if took > 0 {
+			each = int(float64(each) * min(20, max(1.5, 1.1*float64(budget)/float64(took))))
+		}
+		if c, took, err = repeat(l, goroutines, each, work); err != nil {
+			return cost{}, err
+		}
+	}
+	return c, nil
+}
+
+// repeat has each goroutine do that many operations, all under the same cancellable context.
+func repeat(l limiter, goroutines, each int, work func()) (cost, time.Duration, error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	var (
+		wg            sync.WaitGroup
+		before, after runtime.MemStats
+	)
+	start := make(chan struct{})
+	for range goroutines {
+		wg.Go(func() {
+			<-start
+			for range each {
+				if err := l.Do(ctx, work); err != nil {
+					cancel(fmt.Errorf("an operation that nobody cancelled: %w", err))
+					return
+				}
+			}
+		})
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	begun := time.Now()
+	close(start)
+	wg.Wait()
+	took := time.Since(begun)
+	runtime.ReadMemStats(&after)
+	n := float64(goroutines * each)
+	return cost{
+		ns: float64(took.Nanoseconds()) / n, allocs: float64(after.Mallocs-before.Mallocs) / n, bytes: float64(after.TotalAlloc-before.TotalAlloc) / n,
+	}, took, context.Cause(ctx)
+}
+
+// handOver is the time from the release of the one permit until the goroutine that waits for it runs, in microseconds.
+func handOver(l limiter, times int) (p50, p99 float64, err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	all := make([]float64, 0, times)
+	for range times {
+		var released, running time.Time
+		held, release := make(chan struct{}), make(chan struct{})
+		errs := make(chan error, 2)
+		go func() {
+			errs <- l.Do(ctx, func() {
+				close(held)
+				<-release
+				released = time.Now()
+			})
+		}()
+		<-held
+		go func() { errs <- l.Do(ctx, func() { running = time.Now() }) }()
+		time.Sleep(100 * time.Microsecond) // nobody outside can see that a goroutine is parked; this is ample
+		close(release)
+		for range 2 {
+			if err := <-errs; err != nil {
+				return 0, 0, err
+			}
+		}
+		all = append(all, float64(running.Sub(released).Nanoseconds())/1000)
+	}
+	slices.Sort(all)
+	return all[len(all)/2], all[len(all)*99/100], nil
+}
+
+// crowd is many goroutines that wait behind permits which are all held.
+type crowd struct {
+	cancels []context.CancelFunc // one for each waiter, as each connection has its own
+	waiting sync.WaitGroup
+	ran     atomic.Int64
+	failed  atomic.Int64
+
+	release chan struct{} // closed, it lets the holders go
+	holders sync.WaitGroup
+	bytes   float64 // that one waiter takes, of heap and stack
+}
+
+// gather parks n waiters behind limiters of the limit 1.
+func gather(limiters []limiter, n int) *crowd {
+	c := &crowd{cancels: make([]context.CancelFunc, n), release: make(chan struct{})}
+	for _, l := range limiters {
+		held := make(chan struct{})
+		c.holders.Go(func() {
+			_ = l.Do(context.Background(), func() { // cannot fail: nobody else is there yet
+				close(held)
+				<-c.release
+			})
+		})
+		<-held
+	}
+	contexts := make([]context.Context, n)
+	for i := range n {
+		contexts[i], c.cancels[i] = context.WithCancel(context.Background())
+	}
+	before := memory()
+	var begun atomic.Int64
+	work := func() { c.ran.Add(1) }
+	for i := range n {
+		c.waiting.Go(func() {
+			begun.Add(1)
+			if limiters[i%len(limiters)].Do(contexts[i], work) != nil {
+				c.failed.Add(1)
+			}
+		})
+	}
+	for begun.Load() < int64(n) {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(10*time.Millisecond + time.Duration(n)*2*time.Microsecond) // for the last to park
+	c.bytes = (memory() - before) / float64(n)
+	return c
+}
+
+// cancel cancels the waiters one by one and gives the milliseconds until the last has left.
+func (c *crowd) cancel() (float64, error) {
+	begun := time.Now()
+	for _, cancel := range c.cancels {
+		cancel()
+	}
+	c.waiting.Wait()
+	took := milliseconds(begun)
+	close(c.release)
+	c.holders.Wait()
+	if n := c.failed.Load(); n != int64(len(c.cancels)) {
+		return 0, fmt.Errorf("%d of %d waiters were cancelled", n, len(c.cancels))
+	}
+	return took, nil
+}
+
+// drain lets the holders go and gives the milliseconds until all waiters have run, one after the other.
+func (c *crowd) drain() (float64, error) {
+	begun := time.Now()
+	close(c.release)
+	c.waiting.Wait()
+	took := milliseconds(begun)
+	c.holders.Wait()
+	for _, cancel := range c.cancels {
+		cancel()
+	}
+	if n := c.ran.Load(); n != int64(len(c.cancels)) {
+		return 0, fmt.Errorf("%d of %d waiters ran", n, len(c.cancels))
+	}
+	return took, nil
+}
+
+func milliseconds(since time.Time) float64 { return float64(time.Since(since).Nanoseconds()) / 1e6 }
+
+// memory is what heap and stacks take after a collection.
+func memory() float64 {
+	runtime.GC()
+	runtime.GC() // what the first has only unlinked
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc + m.StackInuse)
+}
+
+// growRuntime starts as many goroutines as will ever be there at once. Their descriptors are never freed, so that afterwards no
+// waiter's memory contains one, whoever is measured first.
+func growRuntime(n int) {
+	var wg sync.WaitGroup
+	end := make(chan struct{})
+	for range n {
+		wg.Go(func() { <-end })
+	}
+	close(end)
+	wg.Wait()
+}
