@@ -178,22 +178,15 @@ func (c *call) param(name string) string {
 // Unwrap is for http.ResponseController.
 func (c *call) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// untilGone returns a context that ends when the client goes away, with the cause [tasks.DisconnectCause], or when the
-// server's own context ends with another *[tasks.Cause]. done must be called when the answer is known.
+// untilGone returns a context that ends when the client goes away, or when the server's own context ends. Its cause tells
+// which: the server's *[tasks.Cause], or else [context.Canceled] or [tasks.DisconnectCause], as who noticed it has it. done
+// must be called when the answer is known.
 func (c *call) untilGone() (ctx context.Context, done func()) {
 	base := c.r.Context()
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(base))
-	stop := context.AfterFunc(base, func() {
-		why, ok := errors.AsType[*tasks.Cause](context.Cause(base))
-		if !ok {
-			why = tasks.DisconnectCause()
-		}
-		cancel(why)
-	})
+	ctx, cancel := context.WithCancelCause(base)
 	leave := c.s.watch.enter(base, cancel)
 	return ctx, func() {
 		leave()
-		stop()
 		cancel(nil)
 	}
 }
