@@ -63,7 +63,7 @@ var public = []string{"groups", "settings", "tasks", "auth", "wlm", "search", "s
 
 // wholeServer is what the packages under test/ may import, beside one another: they drive
 // the server as a whole, or its public parts.
-var wholeServer = slices.Concat(public, []string{"internal/node", "wlmtest", "test/server"})
+var wholeServer = slices.Concat(public, []string{"internal/node", "wlmtest", "test/server", "test/history"})
 
 // contracts are the suites of tests that implementations of a port run, by who runs them.
 var contracts = map[string][]string{

@@ -157,18 +157,8 @@ func TestP3MultiSearchDoesNotRefuseItself(t *testing.T) {
 			if s := p.Stats(id); s.Throttled != 0 || s.QueueRejections != 0 {
 				t.Errorf("statistics %+v", s)
 			}
-			running, most := 0, 0
-			for _, e := range p.Stop().Events {
-				switch e.Kind {
-				case "admitted":
-					running++
-				case "closed":
-					running--
-				}
-				most = max(most, running)
-			}
-			if most != 2 {
-				t.Errorf("%d items ran at once", most)
+			if b := p.Stop().Tallies[id+":group"]; b.MostTracked != 2 {
+				t.Errorf("at most %d items ran at once", b.MostTracked)
 			}
 		})
 	}

@@ -24,7 +24,7 @@ func TestThreeThousandAtOnce(t *testing.T) {
 		if s.Queued != s.QueueWaits || s.QueuedCurrent != 0 || s.Throttled != 0 || s.QueueRejections != 0 || s.QueuePeak > s.Queued || s.Queued > searches-limit {
 			t.Errorf("statistics %+v", s)
 		}
-		checkOrder(t, p.Stop().Events, id+":group", limit)
+		checkMost(t, p.Stop(), id+":group", limit)
 	})
 	t.Run("a queue for some", func(t *testing.T) {
 		const size = 100
@@ -49,7 +49,7 @@ func TestThreeThousandAtOnce(t *testing.T) {
 				t.Fatalf("a refusal: Retry-After %q, %s", a.Header.Get("Retry-After"), a.Body)
 			}
 		}
-		checkOrder(t, p.Stop().Events, id+":group", limit)
+		checkMost(t, p.Stop(), id+":group", limit)
 	})
 }
 
@@ -74,5 +74,5 @@ func TestFloodOfOnePrincipal(t *testing.T) {
 	if ann[http.StatusTooManyRequests] != 1000-1-size || bob[http.StatusTooManyRequests] != 0 {
 		t.Errorf("ann's answers %v, bob's %v", ann, bob)
 	}
-	checkOrder(t, p.Stop().Events, id+":username:bob", 1+size)
+	checkMost(t, p.Stop(), id+":username:bob", 1+size)
 }

@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,6 +26,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/wlmserver/wlmserver/internal/node"
+	"github.com/wlmserver/wlmserver/test/history"
 	"github.com/wlmserver/wlmserver/wlm"
 )
 
@@ -37,12 +39,14 @@ type job struct {
 	Report    string   `json:"report"` // the file that it leaves when it stops
 	Plain     bool     `json:"plain"`  // without verification and history, as users run it
 	Bare      bool     `json:"bare"`   // serve by net/http alone
+	Forget    bool     `json:"forget"` // check the history and keep none of it
 }
 
 // Report is what the process leaves when it has stopped in order.
 type Report struct {
-	Events     []wlm.Event `json:"events"`
-	Violations []string    `json:"violations"` // of invariants, and what was left at the end
+	Events     []wlm.Event              `json:"events"`
+	Tallies    map[string]history.Tally `json:"tallies"`    // by bucket
+	Violations []string                 `json:"violations"` // of invariants and of the history, and what was left at the end
 }
 
 // Main runs the tests, or, in the process that a test has started, the server. It does not return.
@@ -93,17 +97,71 @@ func serve(text string) error {
 		return err
 	}
 	fmt.Println(n.URL())
+	record := newRecord(&recorder, !j.Forget)
 	<-term
 	if err := n.Shutdown(context.Background()); err != nil {
 		return err
 	}
 	signal.Stop(term)
+	r := record.finish()
 	mu.Lock()
 	defer mu.Unlock()
 	if err := goleak.Find(goleak.IgnoreTopFunction("os/signal.signal_recv")); err != nil {
 		violations = append(violations, "goroutines are left: "+err.Error())
 	}
-	return leave(j.Report, Report{Events: recorder.Events(), Violations: append(violations, admission.CheckQuiet()...)})
+	r.Violations = slices.Concat(r.Violations, violations, admission.CheckQuiet())
+	return leave(j.Report, r)
+}
+
+// record takes the history from the recorder while the server runs, and checks it.
+type record struct {
+	recorder *wlm.Recorder
+	keep     bool
+	checker  history.Checker
+	events   []wlm.Event
+	stop     chan struct{}
+	stopped  sync.WaitGroup
+}
+
+func newRecord(recorder *wlm.Recorder, keep bool) *record {
+	r := &record{recorder: recorder, keep: keep, stop: make(chan struct{})}
+	r.stopped.Go(func() {
+		// Often enough that what lies in the recorder is little beside the server's own memory.
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-r.stop:
+				return
+			case <-tick.C:
+				r.take()
+			}
+		}
+	})
+	return r
+}
+
+func (r *record) take() {
+	events := r.recorder.Take()
+	for _, e := range events {
+		r.checker.Add(e)
+	}
+	if r.keep {
+		r.events = append(r.events, events...)
+	}
+}
+
+// finish checks the end of the history and reports on all of it.
+func (r *record) finish() Report {
+	close(r.stop)
+	r.stopped.Wait()
+	r.take()
+	r.checker.Finish()
+	out := Report{Events: r.events, Tallies: r.checker.Buckets()}
+	if err := r.checker.Err(); err != nil {
+		out.Violations = append(out.Violations, err.Error())
+	}
+	return out
 }
 
 func leave(file string, r Report) error {
@@ -184,10 +242,17 @@ type Process struct {
 }
 
 // Start runs a server on a free port, with a data folder of its own; overrides are more of its configuration, key=value each.
-// When the test ends it is stopped in order, and the test fails if an invariant was violated or something is left.
+// When the test ends it is stopped in order, and the test fails if an invariant was violated, if the history breaks a promise (see
+// package history), or if something is left.
 func Start(t testing.TB, overrides ...string) *Process {
 	t.Helper()
 	return start(t, t.TempDir(), job{Overrides: overrides})
+}
+
+// StartForgetful is Start for tests that run for long: the history is checked all the same, but its events are not kept.
+func StartForgetful(t testing.TB, overrides ...string) *Process {
+	t.Helper()
+	return start(t, t.TempDir(), job{Overrides: overrides, Forget: true})
 }
 
 // StartPlain is Start without verification and history, for measurements.
