@@ -51,8 +51,9 @@ var arrows = map[string][]string{
 
 	"internal/node": slices.Concat(leaf, public, []string{"internal/sharedtier", "internal/shard", "internal/stub"}),
 	"wlmtest":       {"internal/node"},
-	"internal/demo": {"internal/node"},
-	"cmd/wlmserver": slices.Concat(public, []string{"internal/node", "internal/demo"}),
+	"internal/load": {}, // a client: it knows HTTP only
+	"internal/demo": {"internal/node", "internal/load"},
+	"cmd/wlmserver": slices.Concat(public, []string{"internal/node", "internal/demo", "internal/load"}),
 }
 
 // leaf is what a package may import that knows no other of ours.
