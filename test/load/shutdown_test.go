@@ -13,7 +13,7 @@ import (
 func TestStopWithParkedAndRunning(t *testing.T) {
 	const waiting, running = 1000, 8
 	p := server.Start(t)
-	p.CreateIndex("docs", `"index.stub.query_time":"2s"`)
+	p.CreateIndex("docs", `"index.stub.query_time":"4s"`) // long enough that all park meanwhile
 	id := p.CreateGroup("g", throttling("group", running, 5000))
 	b := send(p, t.Context(), waiting+running, id, "")
 	p.AwaitQueued(id, waiting)
