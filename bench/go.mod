@@ -6,6 +6,7 @@ replace github.com/wlmserver/wlmserver => ../
 
 require (
 	github.com/failsafe-go/failsafe-go v0.9.8
+	github.com/go-chi/chi/v5 v5.5.0
 	github.com/wlmserver/wlmserver v0.0.0
 	golang.org/x/sync v0.25.0
 	k8s.io/apiserver v0.37.2
