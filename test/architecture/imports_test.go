@@ -29,6 +29,7 @@ var arrows = map[string][]string{
 	"internal/units":   {},
 	"internal/jsondoc": {},
 	"internal/nearest": {},
+	"internal/load":    {},
 
 	"groups":              leaf,
 	"settings":            leaf,
