@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/wlmserver/wlmserver/tasks"
 	"github.com/wlmserver/wlmserver/wlm"
 )
 
@@ -55,6 +56,11 @@ type Request struct {
 	// Principal is who asks. It bounds what the search may take, and it owns
 	// the scroll that the search opens.
 	Principal wlm.Principal
+	// Started, if not nil, is told of the task once [Service.Run] has
+	// registered it, before it waits: so that who runs the search can cancel
+	// it without a context of its own. What it returns is called when the
+	// search has ended.
+	Started func(*tasks.Task) (ended func())
 	// OpaqueID is the client's own mark, shown in the task list.
 	OpaqueID string
 

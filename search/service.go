@@ -95,6 +95,9 @@ func (s *Service) Run(ctx context.Context, r *Request) (*Response, error) {
 		return nil, err
 	}
 	defer q.task.End()
+	if r.Started != nil {
+		defer r.Started(q.task)()
+	}
 	return q.run(q.admit)
 }
 

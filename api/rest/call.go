@@ -9,7 +9,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/go-chi/chi/v5"
 	"github.com/rs/zerolog"
 
 	"github.com/wlmserver/wlmserver/auth"
@@ -37,11 +36,12 @@ type call struct {
 	s *Server
 	r *http.Request
 
-	path  string // as it was sent, without the query string and one slash at the end
-	query url.Values
-	user  auth.User
-	body  []byte
-	held  int64 // bytes of the body budget that are this request's
+	path   string // as it was sent, without the query string and one slash at the end
+	query  url.Values
+	params [maxPathParams]pathParam // of the path
+	user   auth.User
+	body   []byte
+	held   int64 // bytes of the body budget that are this request's
 
 	deadline bodyDeadline
 
@@ -71,7 +71,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		c.fail(err)
 		return
 	}
-	s.mux.ServeHTTP(c, r)
+	c.dispatch()
 }
 
 // open does what every request goes through before it is known what it wants.
@@ -168,11 +168,17 @@ func (c *call) MarshalZerologObject(e *zerolog.Event) {
 
 // param is a part of the path, decoded; "" where the path has no such part.
 func (c *call) param(name string) string {
-	v, err := url.PathUnescape(chi.URLParam(c.r, name))
-	if err != nil { // net/http has refused bad escapes
-		panic(err)
+	for _, p := range c.params {
+		if p.name != name {
+			continue
+		}
+		v, err := url.PathUnescape(p.value)
+		if err != nil { // net/http has refused bad escapes
+			panic(err)
+		}
+		return v
 	}
-	return v
+	return ""
 }
 
 // Unwrap is for http.ResponseController.
@@ -184,7 +190,7 @@ func (c *call) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 func (c *call) untilGone() (ctx context.Context, done func()) {
 	base := c.r.Context()
 	ctx, cancel := context.WithCancelCause(base)
-	leave := c.s.watch.enter(base, cancel)
+	leave := c.s.watch.enter(base, func() { cancel(tasks.DisconnectCause()) })
 	return ctx, func() {
 		leave()
 		cancel(nil)

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/wlmserver/wlmserver/tasks"
 )
 
 // watchInterval is how often connections are looked at. A search is to end within two seconds of its client's leaving.
@@ -48,22 +46,21 @@ type watch struct {
 
 // watched is one request in flight.
 type watched struct {
-	conn   syscall.RawConn
-	cancel context.CancelCauseFunc
+	conn syscall.RawConn
+	gone func() // called when the client has gone, perhaps more than once
 }
 
 func newWatch() *watch {
 	return &watch{inFlight: make(map[*watched]struct{}), stop: make(chan struct{})}
 }
 
-// enter has cancel called with [tasks.DisconnectCause] should the client at the other end of ctx's connection go
-// before leave is called.
-func (w *watch) enter(ctx context.Context, cancel context.CancelCauseFunc) (leave func()) {
+// enter has gone called should the client at the other end of ctx's connection go before leave is called.
+func (w *watch) enter(ctx context.Context, gone func()) (leave func()) {
 	raw, ok := ctx.Value(connKey{}).(syscall.RawConn)
 	if !ok || !canSeeDisconnects {
 		return func() {}
 	}
-	x := &watched{conn: raw, cancel: cancel}
+	x := &watched{conn: raw, gone: gone}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -108,7 +105,7 @@ func (w *watch) run() {
 		}
 		for _, x := range now {
 			if hungUp(x.conn) {
-				x.cancel(tasks.DisconnectCause())
+				x.gone()
 			}
 		}
 		clear(now)

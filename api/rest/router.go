@@ -29,20 +29,26 @@ func (s *Server) routes() []route {
 		s.taskRoutes(), s.searchRoutes(), s.scrollRoutes(), s.documentRoutes(), s.metricsRoutes())
 }
 
-// mount puts the table into the router.
+// mounted is a route in the table, by one of its methods.
+type mounted struct {
+	route
+	known []string // the query parameters that it takes
+}
+
+// routeKey is a method and the pattern of a path.
+type routeKey struct{ method, pattern string }
+
+// mount puts the table into the router. The router is only ever asked which pattern a path matches: letting it serve would copy
+// the request, and keep that copy and its own state for as long as a search waits.
 func (s *Server) mount() {
-	s.mux.Use(func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			chi.RouteContext(r.Context()).RoutePath = w.(*call).path
-			next.ServeHTTP(w, r)
-		})
-	})
-	s.mux.NotFound(s.unrouted)
-	s.mux.MethodNotAllowed(s.unrouted)
 	for _, rt := range s.routes() {
-		h := s.handler(rt)
-		for m := range strings.FieldsSeq(rt.methods) {
-			s.mux.Method(m, rt.pattern, h)
+		if strings.Count(rt.pattern, "{") > maxPathParams {
+			panic("rest: maxPathParams is too small for " + rt.pattern)
+		}
+		m := &mounted{route: rt, known: strings.Fields(rt.params + " " + everywhere)}
+		for method := range strings.FieldsSeq(rt.methods) {
+			s.mux.Method(method, rt.pattern, http.NotFoundHandler())
+			s.table[routeKey{method, rt.pattern}] = m
 		}
 		if !strings.Contains(rt.pattern, "{") {
 			s.fixed[rt.pattern] = true
@@ -50,27 +56,50 @@ func (s *Server) mount() {
 	}
 }
 
-// handler answers the requests of one route.
-func (s *Server) handler(rt route) http.Handler {
-	known := strings.Fields(rt.params + " " + everywhere)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := w.(*call)
-		c.r = r
-		if !s.isMatch(rt.pattern, c.path, chi.RouteContext(r.Context())) {
-			s.unrouted(w, r)
-			return
-		}
-		a, err := c.answer(rt, known)
-		if err != nil {
-			c.fail(err)
-			return
-		}
-		c.write(a)
-	})
+// dispatch finds the route of a request and answers it.
+func (c *call) dispatch() {
+	m := c.find(c.r.Method)
+	if m == nil {
+		c.unrouted()
+		return
+	}
+	a, err := c.answer(m)
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	c.write(a)
 }
 
+// find looks for the route that the path has for a method, and takes the parameters out of the path; nil if there is none. A path
+// that is in the table as it stands is never taken for one with parameters, and a parameter is never empty.
+func (c *call) find(method string) *mounted {
+	rctx := c.s.contexts.Get().(*chi.Context)
+	defer c.s.contexts.Put(rctx)
+	rctx.Reset()
+	pattern := c.s.mux.Find(rctx, method, c.path)
+	m := c.s.table[routeKey{method, pattern}]
+	if m == nil || pattern != c.path && c.s.fixed[c.path] {
+		return nil
+	}
+	for i, key := range rctx.URLParams.Keys {
+		value := rctx.URLParams.Values[i]
+		if value == "" {
+			return nil
+		}
+		c.params[i] = pathParam{key, value}
+	}
+	return m
+}
+
+// pathParam is a part of the path that a pattern names, as it was sent.
+type pathParam struct{ name, value string }
+
+// maxPathParams is how many parts of a path a pattern may name.
+const maxPathParams = 3
+
 // answer takes a request through the steps that are the same for all routes.
-func (c *call) answer(rt route, known []string) (*answer, error) {
+func (c *call) answer(rt *mounted) (*answer, error) {
 	if rt.admin {
 		if err := c.needAdmin(); err != nil {
 			return nil, err
@@ -83,7 +112,7 @@ func (c *call) answer(rt route, known []string) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkParams(known); err != nil {
+	if err := c.checkParams(rt.known); err != nil {
 		// What takes a body or leaves it has not read it yet: that it is no JSON is the greater mistake.
 		if rt.body == optional && len(c.body) > 0 {
 			if _, bodyErr := jsondoc.Parse(c.body); bodyErr != nil {
@@ -96,36 +125,28 @@ func (c *call) answer(rt route, known []string) (*answer, error) {
 }
 
 // unrouted answers what no route takes: OPTIONS, a method that the path does not have, a path that does not exist.
-func (s *Server) unrouted(w http.ResponseWriter, r *http.Request) {
-	c := w.(*call)
-	allowed := s.allowed(c.path)
+func (c *call) unrouted() {
+	allowed := c.allowed()
 	if len(allowed) > 0 {
 		c.Header()["Allow"] = []string{strings.Join(allowed, ",")}
 	}
 	switch {
-	case r.Method == http.MethodOptions:
+	case c.r.Method == http.MethodOptions:
 		c.send(http.StatusOK, textType, nil)
 	case len(allowed) > 0:
-		c.fail(plainError(http.StatusMethodNotAllowed, "method ["+r.Method+"] is not allowed for uri ["+r.RequestURI+"], allowed: ["+strings.Join(allowed, ", ")+"]"))
+		c.fail(plainError(http.StatusMethodNotAllowed, "method ["+c.r.Method+"] is not allowed for uri ["+c.r.RequestURI+"], allowed: ["+strings.Join(allowed, ", ")+"]"))
 	default:
-		c.fail(noHandler(r))
+		c.fail(noHandler(c.r))
 	}
 }
 
-// allowed are the methods that a path has.
-func (s *Server) allowed(path string) []string {
+// allowed are the methods that the path has.
+func (c *call) allowed() []string {
 	var methods []string
 	for _, m := range [...]string{http.MethodGet, http.MethodPut, http.MethodPost, http.MethodDelete, http.MethodHead} {
-		rctx := chi.NewRouteContext()
-		if pattern := s.mux.Find(rctx, m, path); pattern != "" && s.isMatch(pattern, path, rctx) {
+		if c.find(m) != nil {
 			methods = append(methods, m)
 		}
 	}
 	return methods
-}
-
-// isMatch says whether what the router has found counts: a path that is in the table as it stands is never taken for one
-// with parameters, and a parameter is never empty.
-func (s *Server) isMatch(pattern, path string, rctx *chi.Context) bool {
-	return (pattern == path || !s.fixed[path]) && !slices.Contains(rctx.URLParams.Values, "")
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/wlmserver/wlmserver/internal/units"
 	"github.com/wlmserver/wlmserver/search"
+	"github.com/wlmserver/wlmserver/tasks"
 )
 
 // Query parameters of the search API. Most of them are the executor's business; here they only have to be known.
@@ -77,10 +78,11 @@ func (c *call) searchRequest(kind search.Kind) (*search.Request, error) {
 
 // running runs a prepared search until its client goes.
 func (c *call) running(r *search.Request) action {
+	r.Started = func(t *tasks.Task) (ended func()) {
+		return c.s.watch.enter(c.r.Context(), func() { t.Cancel(tasks.DisconnectCause()) })
+	}
 	return func() (*answer, error) {
-		ctx, done := c.untilGone()
-		defer done()
-		resp, err := c.s.cfg.Search.Run(ctx, r)
+		resp, err := c.s.cfg.Search.Run(c.r.Context(), r)
 		if err != nil {
 			return nil, err
 		}

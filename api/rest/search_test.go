@@ -53,7 +53,10 @@ func TestWhatASearchAsksFor(t *testing.T) {
 			if len(c.headers) > 0 && got.Header.Get(c.headers[0]) != c.headers[1] {
 				t.Errorf("headers: %v", got.Header)
 			}
-			got.Header = nil
+			if got.Started == nil {
+				t.Error("nobody will cancel the search when its client goes")
+			}
+			got.Header, got.Started = nil, nil
 			if !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got  %+v\nwant %+v", got, c.want)
 			}

@@ -3,6 +3,7 @@ package rest
 import (
 	"cmp"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -97,21 +98,25 @@ func (l Limits) withDefaults() Limits {
 type Server struct {
 	cfg Config
 
-	mux    *chi.Mux
-	fixed  map[string]bool // patterns without parameters: they hide those with
-	bodies *budget
-	watch  *watch
+	mux      *chi.Mux // finds patterns; see mount
+	table    map[routeKey]*mounted
+	contexts sync.Pool       // of *chi.Context, for mux
+	fixed    map[string]bool // patterns without parameters: they hide those with
+	bodies   *budget
+	watch    *watch
 }
 
 // New makes a server that is ready to answer. Close it after the http.Server that it serves has been shut down.
 func New(c Config) *Server {
 	c.Limits = c.Limits.withDefaults()
 	s := &Server{
-		cfg:    c,
-		mux:    chi.NewMux(),
-		fixed:  make(map[string]bool),
-		bodies: &budget{limit: c.Limits.MaxInFlightBytes},
-		watch:  newWatch(),
+		cfg:      c,
+		mux:      chi.NewMux(),
+		table:    make(map[routeKey]*mounted),
+		contexts: sync.Pool{New: func() any { return chi.NewRouteContext() }},
+		fixed:    make(map[string]bool),
+		bodies:   &budget{limit: c.Limits.MaxInFlightBytes},
+		watch:    newWatch(),
 	}
 	s.mount()
 	return s
