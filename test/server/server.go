@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -98,7 +99,7 @@ func serve(text string) error {
 	}
 	fmt.Println(n.URL())
 	record := newRecord(&recorder, !j.Forget)
-	<-term
+	collectUntil(term)
 	if err := n.Shutdown(context.Background()); err != nil {
 		return err
 	}
@@ -111,6 +112,23 @@ func serve(text string) error {
 	}
 	r.Violations = slices.Concat(r.Violations, violations, admission.CheckQuiet())
 	return leave(j.Report, r)
+}
+
+// collectUntil collects garbage for whoever sends SIGUSR1, and returns when the server is to stop.
+func collectUntil(term <-chan os.Signal) {
+	collect := make(chan os.Signal, 1)
+	signal.Notify(collect, syscall.SIGUSR1)
+	defer signal.Stop(collect)
+	for {
+		select {
+		case <-term:
+			return
+		case <-collect:
+			runtime.GC()
+			runtime.GC() // what the first one has only unlinked from pools and finalizers
+			fmt.Println("collected")
+		}
+	}
 }
 
 // record takes the history from the recorder while the server runs, and checks it.
@@ -235,6 +253,7 @@ type Process struct {
 
 	t      testing.TB
 	cmd    *exec.Cmd
+	out    *bufio.Reader
 	data   string
 	report string
 	log    *tail
@@ -302,7 +321,8 @@ func start(t testing.TB, data string, what job) *Process {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	line, err := bufio.NewReader(out).ReadString('\n')
+	p.out = bufio.NewReader(out)
+	line, err := p.out.ReadString('\n')
 	if err != nil {
 		_ = p.cmd.Wait() // the log says more
 		t.Fatalf("the server did not start: %v\n%s", err, p.log)
@@ -325,6 +345,17 @@ func (p *Process) Kill() {
 		p.t.Error(err)
 	}
 	_ = p.cmd.Wait() // "signal: killed"
+}
+
+// Collect has the process collect its garbage, so that its heap is what is in use.
+func (p *Process) Collect() {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
+		p.t.Fatal(err)
+	}
+	if line, err := p.out.ReadString('\n'); err != nil || line != "collected\n" {
+		p.t.Fatalf("collecting garbage: %q, %v", line, err)
+	}
 }
 
 // Terminate sends SIGTERM and returns at once. Wait has to follow.
