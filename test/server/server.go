@@ -114,7 +114,7 @@ func serve(text string) error {
 	return leave(j.Report, r)
 }
 
-// collectUntil collects garbage for whoever sends SIGUSR1, and returns when the server is to stop.
+// collectUntil collects garbage and tells what is left for whoever sends SIGUSR1, and returns when the server is to stop.
 func collectUntil(term <-chan os.Signal) {
 	collect := make(chan os.Signal, 1)
 	signal.Notify(collect, syscall.SIGUSR1)
@@ -126,7 +126,9 @@ func collectUntil(term <-chan os.Signal) {
 		case <-collect:
 			runtime.GC()
 			runtime.GC() // what the first one has only unlinked from pools and finalizers
-			fmt.Println("collected")
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			fmt.Println("left", runtime.NumGoroutine(), m.HeapAlloc)
 		}
 	}
 }
@@ -347,15 +349,21 @@ func (p *Process) Kill() {
 	_ = p.cmd.Wait() // "signal: killed"
 }
 
-// Collect has the process collect its garbage, so that its heap is what is in use.
-func (p *Process) Collect() {
+// Collect has the process collect its garbage, and gives what is left: its goroutines, without those of Go's runtime, which come and
+// go, and the bytes that are in use on its heap.
+func (p *Process) Collect() (goroutines int, heap int64) {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
 		p.t.Fatal(err)
 	}
-	if line, err := p.out.ReadString('\n'); err != nil || line != "collected\n" {
+	line, err := p.out.ReadString('\n')
+	if err == nil {
+		_, err = fmt.Sscanf(line, "left %d %d\n", &goroutines, &heap)
+	}
+	if err != nil {
 		p.t.Fatalf("collecting garbage: %q, %v", line, err)
 	}
+	return goroutines, heap
 }
 
 // Terminate sends SIGTERM and returns at once. Wait has to follow.
