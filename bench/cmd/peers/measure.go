@@ -104,7 +104,7 @@ type crowd struct {
 
 	release chan struct{} // closed, it lets the holders go
 	holders sync.WaitGroup
-	bytes   float64 // that one waiter takes, of heap and stack
+	memory  usage // of one waiter
 }
 
 // gather parks n waiters behind limiters of the limit 1.
@@ -139,7 +139,8 @@ func gather(limiters []limiter, n int) *crowd {
 		time.Sleep(time.Millisecond)
 	}
 	time.Sleep(10*time.Millisecond + time.Duration(n)*2*time.Microsecond) // for the last to park
-	c.bytes = (memory() - before) / float64(n)
+	after := memory()
+	c.memory = usage{(after.heap - before.heap) / float64(n), (after.stack - before.stack) / float64(n)}
 	return c
 }
 
@@ -177,13 +178,16 @@ func (c *crowd) drain() (float64, error) {
 
 func milliseconds(since time.Time) float64 { return float64(time.Since(since).Nanoseconds()) / 1e6 }
 
+// usage is memory in bytes.
+type usage struct{ heap, stack float64 }
+
 // memory is what heap and stacks take after a collection.
-func memory() float64 {
+func memory() usage {
 	runtime.GC()
 	runtime.GC() // what the first has only unlinked
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return float64(m.HeapAlloc + m.StackInuse)
+	return usage{float64(m.HeapAlloc), float64(m.StackInuse)}
 }
 
 // growRuntime starts as many goroutines as will ever be there at once. Their descriptors are never freed, so that afterwards no

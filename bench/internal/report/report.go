@@ -119,15 +119,15 @@ func (t *Table) cells() [][]string {
 			case c.Most && !math.IsNaN(v):
 				v = slices.Max(t.Samples[s][c.Metric])
 			}
-			row = append(row, number(v, c.Digits))
+			row = append(row, Figure(v, c.Digits))
 		}
 		out = append(out, row)
 	}
 	return out
 }
 
-// number writes a figure with commas between its thousands.
-func number(v float64, digits int) string {
+// Figure writes a number with commas between its thousands, and with that many digits behind the point.
+func Figure(v float64, digits int) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "-"
 	}

@@ -1,0 +1,49 @@
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+
+import org.opensearch.Version;
+import org.opensearch.common.settings.Settings;
+import org.opensearch.node.InternalSettingsPreparer;
+import org.opensearch.node.Node;
+import org.opensearch.plugins.PluginInfo;
+
+/** One OpenSearch node, put together from its libraries: OneNode FOLDER PORT. It runs until the process is ended. */
+final class OneNode extends Node {
+    private static final String TRANSPORT = "org.opensearch.transport.Netty4ModulePlugin";
+
+    private OneNode(Settings settings, Path config) {
+        super(
+            InternalSettingsPreparer.prepareEnvironment(settings, Map.of(), config, () -> "bench"),
+            List.of(new PluginInfo("netty4", "HTTP and transport", "1", Version.CURRENT, "21", TRANSPORT, null, List.of(), false)),
+            false);
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        Path folder = Path.of(arguments[0]).toAbsolutePath();
+        int port = Integer.parseInt(arguments[1]);
+        Path config = Files.createDirectories(folder.resolve("config"));
+        Settings settings = Settings.builder()
+            .put("path.home", folder.toString())
+            .put("node.name", "bench")
+            .put("cluster.name", "bench")
+            .put("discovery.type", "single-node")
+            .put("network.host", "127.0.0.1")
+            .put("http.port", port)
+            .put("transport.port", "0")
+            .put("http.type", "netty4")
+            .put("transport.type", "netty4")
+            .put("cluster.routing.allocation.disk.threshold_enabled", false)
+            .build();
+        Node node = new OneNode(settings, config).start();
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+            try {
+                node.close();
+            } catch (Exception e) {
+                e.printStackTrace();
+            }
+        }));
+        Thread.currentThread().join();
+    }
+}
