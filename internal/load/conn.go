@@ -15,7 +15,7 @@ import (
 // Close.
 //
 // It is no client for general use: a request is bytes that somebody prepared, there are no redirects, no compression and no
-// second try, and of an answer only what the driver counts is kept. That makes it about a third of the work of net/http's
+// second try, and of an answer only what the driver counts is kept. That makes it less than half the work of net/http's
 // client, which would take more of a shared machine than a light server does.
 type conn struct {
 	net.Conn

@@ -88,25 +88,45 @@ func (l *openLoop) run(ctx context.Context, stop <-chan struct{}) {
 	defer c.leave()
 	defer l.allSent()
 	start := l.tally.start
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for number := uint64(0); l.requests == 0 || number < l.requests; number++ {
 		after := l.schedule.at(number)
 		if l.duration > 0 && after >= l.duration {
 			return
 		}
 		due := start.Add(after)
-		if wait := time.Until(due); wait > 0 && !sleep(stop, wait) {
+		if !l.await(due, timer, stop) {
 			return
-		}
-		select {
-		case <-stop: // also when the driver never gets to wait
-			return
-		default:
 		}
 		if !c.send(arrival{number, l.plan.identity(number), due}) {
 			l.tally.notSent()
 		}
 	}
 }
+
+// await waits until a request is due, and reports false when stop was closed. Requests that come fast are sent in small
+// batches, late rather than early: a wake-up for each would cost more than the request.
+func (l *openLoop) await(due time.Time, timer *time.Timer, stop <-chan struct{}) bool {
+	wait := time.Until(due)
+	if wait <= 0 {
+		select {
+		case <-stop:
+			return false
+		default:
+			return true
+		}
+	}
+	timer.Reset(max(wait, shortestWait))
+	select {
+	case <-stop:
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+const shortestWait = 200 * time.Microsecond
 
 // arrival is a request of an open loop.
 type arrival struct {

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -91,6 +92,9 @@ func (d *driver) note(format string, args ...any) {
 
 // unreachable names what is the matter when there was no answer.
 func unreachable(err error) error {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return fmt.Errorf("the server's certificate is not trusted: %w; --insecure accepts any", err)
+	}
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		return fmt.Errorf("the server does not answer: %w; is the URL right, and the server running?", e)
 	}
@@ -207,7 +211,6 @@ func (d *driver) showProgress(ended <-chan struct{}) {
 		case <-tick.C:
 			d.options.Progress(d.tally.progress())
 		case <-ended:
-			d.options.Progress(d.tally.progress())
 			return
 		}
 	}

@@ -125,13 +125,19 @@ func (p *printer) latency() {
 }
 
 func (p *printer) groups() {
+	if gs := p.r.Groups; len(gs) == 1 && gs[0].Server == nil {
+		return // it is all that was said
+	}
 	rows := [][]string{{"group", "sent", "completed", "throttled", "waited", "mean wait ms", "longest", "queue peak"}}
 	for _, g := range p.r.Groups {
 		row := []string{g.Name, fmt.Sprint(g.Sent), fmt.Sprint(g.Completed), fmt.Sprint(g.Throttled)}
-		if s := g.Server; s != nil {
-			row = append(row, fmt.Sprint(s.Waits), ms(s.MeanWait), ms(s.LongestWait), fmt.Sprint(s.Peak))
-		} else {
+		switch s := g.Server; {
+		case s == nil:
 			row = append(row, "-", "-", "-", "-")
+		case s.Waits == 0:
+			row = append(row, "0", "-", "-", fmt.Sprint(s.Peak))
+		default:
+			row = append(row, fmt.Sprint(s.Waits), ms(s.MeanWait), ms(s.LongestWait), fmt.Sprint(s.Peak))
 		}
 		rows = append(rows, row)
 	}
