@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -17,10 +18,11 @@ type canceller struct {
 	did cancels
 }
 
-// cancels counts what became of the wishes to cancel a search that had no answer by then.
+// cancels counts what became of the wishes to cancel a search that had no answer by then. The others came too late: the
+// search ended meanwhile.
 type cancels struct {
-	asked, done, gone int64
-	err               error // the first failure of the task API
+	asked, done, failed int64
+	err                 error // the first failure of the task API
 }
 
 // Listings are at least this far apart.
@@ -65,32 +67,36 @@ func (c *canceller) round(ctx context.Context) {
 	if len(due) == 0 {
 		return
 	}
-	var done, gone int64
+	var (
+		done, failed int64
+		first        error
+	)
 	tasks, err := c.api.searchTasks(ctx)
-	if err == nil {
-		for _, id := range due {
-			task, there := tasks[id]
-			if there {
-				var failed error
-				if there, failed = c.api.cancel(ctx, task); failed != nil {
-					err = failed
-					continue
-				}
-			}
-			if there {
-				done++
-			} else {
-				gone++
-			}
+	if err != nil {
+		failed, first = int64(len(due)), err
+	}
+	for _, id := range due {
+		task, there := tasks[id]
+		if !there {
+			continue
+		}
+		cancelled, err := c.api.cancel(ctx, task)
+		switch {
+		case err != nil:
+			failed++
+			first = cmp.Or(first, err)
+		case cancelled:
+			done++
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.did.done += done
-	c.did.gone += gone
-	if c.did.err == nil && ctx.Err() == nil {
-		c.did.err = err
+	if ctx.Err() != nil { // the load is over, and so is each of these searches
+		return
 	}
+	c.did.failed += failed
+	c.did.err = cmp.Or(c.did.err, first)
 }
 
 func (c *canceller) counted() cancels {

@@ -14,7 +14,7 @@ type closedLoop struct {
 	requests   uint64     // 0 is no bound
 	think      time.Duration
 	sender     func() *sender
-	allSent    func() // is called when enough have been sent, maybe more than once
+	allSent    func() // is called when the last of the requests is about to be sent
 }
 
 // After a connection that failed a client tries again later, twice as much later each time.
@@ -41,8 +41,10 @@ func (l *closedLoop) run(ctx context.Context, stop <-chan struct{}) {
 				}
 				number := sent.Add(1) - 1
 				if l.requests > 0 && number >= l.requests {
-					l.allSent()
 					return
+				}
+				if number+1 == l.requests {
+					l.allSent()
 				}
 				wait := l.think
 				if s.send(ctx, number, id, i, time.Now()) == lost {

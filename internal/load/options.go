@@ -24,7 +24,7 @@ type Options struct {
 
 	Duration time.Duration // until when requests are sent; DefaultDuration when neither this nor Requests is given
 	Requests int64         // how many are sent
-	Grace    time.Duration // how long the last answers are waited for; what has none then is given up
+	Grace    time.Duration // how long the last answers are waited for; what has none then is given up, with 0 at once
 
 	Method, Path, Body string // Path with its query; the default is POST /{Index}/_search
 	Index              string

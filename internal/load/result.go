@@ -17,26 +17,26 @@ type Result struct {
 	Rate    float64 `json:"rate,omitempty"`
 	Seed    uint64  `json:"seed"`
 
-	Seconds       float64 `json:"seconds"` // until the last request ended
-	Sent          int64   `json:"sent"`
-	Unsent        int64   `json:"unsent"` // arrivals that found the most in flight
-	Answered      int64   `json:"answered"`
-	Completed     int64   `json:"completed"`
-	Throttled     int64   `json:"throttled"`
-	Refused       int64   `json:"refused"` // 429 that is no group's limit
-	Evicted       int64   `json:"evicted"` // cancelled while they waited
-	Cancelled     int64   `json:"cancelled"`
-	Failed        int64   `json:"failed"`
-	Disconnected  int64   `json:"disconnected"`
-	Lost          int64   `json:"lost"`
-	Unanswered    int64   `json:"unanswered"` // given up at the end
-	PerSecond     float64 `json:"answered_per_second"`
-	InFlightPeak  int64   `json:"in_flight_peak"`
-	LagMax        float64 `json:"lag_max_ms"`                // how late a request of an open loop was sent
-	DriverCPU     float64 `json:"driver_cpu_us_per_request"` // 0: not known
-	CancelsAsked  int64   `json:"cancels_asked"`
-	CancelsDone   int64   `json:"cancels_done"`
-	CancelsTooOld int64   `json:"cancels_too_late"`
+	Seconds      float64 `json:"seconds"` // until the last request ended
+	Sent         int64   `json:"sent"`
+	Unsent       int64   `json:"unsent"` // arrivals that found the most in flight
+	Answered     int64   `json:"answered"`
+	Completed    int64   `json:"completed"`
+	Throttled    int64   `json:"throttled"`
+	Refused      int64   `json:"refused"` // 429 that is no group's limit
+	Evicted      int64   `json:"evicted"` // cancelled while they waited
+	Cancelled    int64   `json:"cancelled"`
+	Failed       int64   `json:"failed"`
+	Disconnected int64   `json:"disconnected"`
+	Lost         int64   `json:"lost"`
+	Unanswered   int64   `json:"unanswered"` // given up at the end
+	PerSecond    float64 `json:"answered_per_second"`
+	InFlightPeak int64   `json:"in_flight_peak"`
+	LagMax       float64 `json:"lag_max_ms"`                // how late a request of an open loop was sent
+	DriverCPU    float64 `json:"driver_cpu_us_per_request"` // 0: not known
+	CancelsAsked int64   `json:"cancels_asked"`
+	CancelsDone  int64   `json:"cancels_done"`
+	CancelsLate  int64   `json:"cancels_too_late"`
 
 	Answers  []AnswerCount `json:"answers"`
 	Losses   []LossCount   `json:"losses,omitempty"`

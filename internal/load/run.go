@@ -232,9 +232,9 @@ func (d *driver) conclude(ctx context.Context) (*Result, error) {
 		r.DriverCPU = float64(d.cpu.Nanoseconds()) / 1000 / float64(r.Sent)
 	}
 	did := d.canceller.counted()
-	r.CancelsAsked, r.CancelsDone, r.CancelsTooOld = did.asked, did.done, did.gone
+	r.CancelsAsked, r.CancelsDone, r.CancelsLate = did.asked, did.done, did.asked-did.done-did.failed
 	if did.err != nil {
-		d.note("the task API failed: %v", did.err)
+		d.note("%d searches could not be cancelled, the first because of %v", did.failed, did.err)
 	}
 	if d.before != nil {
 		if err := d.compare(ctx, r); err != nil {

@@ -170,7 +170,7 @@ func (p *printer) rest() {
 	r := p.r
 	fmt.Fprintf(p.out, "\nmost in flight, as the client saw it: %d\n", r.InFlightPeak)
 	if r.CancelsAsked > 0 {
-		fmt.Fprintf(p.out, "cancelled by _tasks/_cancel: %d of %d, %d had ended by then\n", r.CancelsDone, r.CancelsAsked, r.CancelsTooOld)
+		fmt.Fprintf(p.out, "cancelled by _tasks/_cancel: %d of %d, %d had ended by then\n", r.CancelsDone, r.CancelsAsked, r.CancelsLate)
 	}
 	if r.Loop == "open" {
 		fmt.Fprintf(p.out, "latest start after its time: %s ms\n", ms(r.LagMax))
