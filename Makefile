@@ -9,6 +9,7 @@ FUZZTIME ?= 30s
 COUNT ?= 6
 BASE ?= HEAD
 BENCH ?= .
+BENCHFLAGS ?=
 PACKAGES ?= ./...
 
 .PHONY: help
@@ -44,6 +45,18 @@ bench-compare: ## Compare the benchmarks of this tree with those of the commit B
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PACKAGES) >bench-new.txt; \
 	tools/tool benchstat bench-old.txt bench-new.txt
 
+.PHONY: bench-peers
+bench-peers: ## Compare admission in process with other limiters (4 minutes; BENCHFLAGS=-quick: half a one)
+	cd bench && go run ./cmd/peers -json peers.json $(BENCHFLAGS)
+
+.PHONY: bench-http
+bench-http: ## Compare the server over HTTP with bare handlers, HAProxy, nginx (5 minutes; Linux)
+	bench/http.sh -json bench/http.json $(BENCHFLAGS)
+
+.PHONY: bench-publish
+bench-publish: ## Put what the last two measured into docs/performance.md, and draw its plot
+	cd bench && go run ./cmd/publish -page ../docs/performance.md -plot ../docs/img/admission.svg $$(ls peers.json http.json 2>/dev/null)
+
 .PHONY: lint
 lint: ## Run golangci-lint (builds it the first time)
 	tools/tool golangci-lint run $(PACKAGES)
@@ -71,4 +84,4 @@ ci: ## Run every check that a change must pass
 
 .PHONY: clean
 clean: ## Remove what was built here (not ./data)
-	rm -rf .bin wlmserver bench-old.txt bench-new.txt
+	rm -rf .bin wlmserver bench-old.txt bench-new.txt bench/*.json bench/opensearch/build

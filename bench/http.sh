@@ -61,8 +61,8 @@ if ! ulimit -n "$(ulimit -Hn)" || (($(ulimit -n) < 11000)); then
 	echo "http.sh: only $(ulimit -n) files may be open; 10,000 waiting requests need 11,000 (-only leaves park out)" >&2
 fi
 
-cd "$here"
-binary=$(mktemp -d)
-trap 'rm -rf "$binary"' EXIT
-go build -o "$binary/overhttp" ./cmd/overhttp
-"$binary/overhttp" "${flags[@]}"
+programs=$(mktemp -d)
+trap 'rm -rf "$programs"' EXIT
+go build -C "$here" -o "$programs/overhttp" ./cmd/overhttp
+go build -C "$here/.." -o "$programs/wlmserver" ./cmd/wlmserver
+"$programs/overhttp" -wlmserver "$programs/wlmserver" "${flags[@]}"

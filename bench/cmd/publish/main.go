@@ -4,7 +4,8 @@
 //	...
 //	<!-- end -->
 //
-// by the table of that id, and draws the plot of admission.
+// by the table of that id, and that of the id goals by how the figures compare with what they ought to be. It draws the plot of
+// admission.
 package main
 
 import (
@@ -20,7 +21,7 @@ func main() {
 	page := flag.String("page", "", "the Markdown `file` to fill in")
 	plot := flag.String("plot", "", "the SVG `file` to draw, from the report of peers")
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: publish [-page FILE] [-plot FILE] REPORT.json...")
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: publish [-page FILE] [-plot FILE] REPORT.json...\nprints the goals when the reports have all that they need")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -31,20 +32,13 @@ func main() {
 }
 
 func publish(page, plot string, files []string) error {
+	var reports []*report.Report
 	for _, file := range files {
 		r, err := report.Read(file)
 		if err != nil {
 			return err
 		}
-		if page != "" {
-			text, err := os.ReadFile(page)
-			if err != nil {
-				return err
-			}
-			if err := os.WriteFile(page, r.Fill(text), 0o644); err != nil {
-				return err
-			}
-		}
+		reports = append(reports, r)
 		if plot != "" && r.Program == "peers" {
 			var b bytes.Buffer
 			draw(&b, r)
@@ -53,5 +47,20 @@ func publish(page, plot string, files []string) error {
 			}
 		}
 	}
-	return nil
+	goals := goalTable(reports)
+	fmt.Print(goals)
+	if page == "" {
+		return nil
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	for _, r := range reports {
+		text = r.Fill(text)
+	}
+	if goals != "" {
+		text = report.Replace(text, "goals", goals)
+	}
+	return os.WriteFile(page, text, 0o644)
 }

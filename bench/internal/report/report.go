@@ -68,7 +68,7 @@ func (t *Table) Add(subject, metric string, v float64) {
 
 // Median is the median of the subject's rounds; NaN when there are none.
 func (t *Table) Median(subject, metric string) float64 {
-	return median(t.Samples[subject][metric])
+	return Median(t.Samples[subject][metric])
 }
 
 // Ratio is the median of the ratios that subject and base had in each round, which what else the machine did moves less than the
@@ -79,10 +79,11 @@ func (t *Table) Ratio(subject, base, metric string) float64 {
 	for i := range min(len(s), len(b)) {
 		ratios = append(ratios, s[i]/b[i])
 	}
-	return median(ratios)
+	return Median(ratios)
 }
 
-func median(v []float64) float64 {
+// Median is the median; NaN of nothing.
+func Median(v []float64) float64 {
 	if len(v) == 0 {
 		return math.NaN()
 	}
@@ -203,17 +204,23 @@ func (r *Report) markdown(t *Table) string {
 	return b.String()
 }
 
-// Fill replaces what stands between the lines <!-- measured: ID --> and <!-- end --> by the table of that id, wherever there is one.
+// Fill replaces in a page the block of each of the report's tables, wherever there is one.
 func (r *Report) Fill(page []byte) []byte {
 	for _, t := range r.Tables {
-		begin, end := fmt.Appendf(nil, "<!-- measured: %s -->\n", t.ID), []byte("<!-- end -->")
-		before, rest, found := bytes.Cut(page, begin)
-		_, after, closed := bytes.Cut(rest, end)
-		if found && closed {
-			page = slices.Concat(before, begin, []byte(r.markdown(t)), end, after)
-		}
+		page = Replace(page, t.ID, r.markdown(t))
 	}
 	return page
+}
+
+// Replace replaces what stands between the lines <!-- measured: ID --> and <!-- end -->; a page without them stays as it is.
+func Replace(page []byte, id, text string) []byte {
+	begin, end := fmt.Appendf(nil, "<!-- measured: %s -->\n", id), []byte("<!-- end -->")
+	before, rest, found := bytes.Cut(page, begin)
+	_, after, closed := bytes.Cut(rest, end)
+	if !found || !closed {
+		return page
+	}
+	return slices.Concat(before, begin, []byte("\n"+text+"\n"), end, after)
 }
 
 // Read reads a report that Write has written.
