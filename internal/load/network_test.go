@@ -55,32 +55,42 @@ func (n *network) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 
 const address = "http://server"
 
-// inBubble runs a load against a handler, in a bubble where time passes when everybody waits.
-func inBubble(t *testing.T, h http.Handler, test func(t *testing.T, run func(context.Context, load.Options) *load.Result)) {
+// bubble is a test whose time passes when everybody waits.
+type bubble struct {
+	*testing.T
+
+	network *network
+}
+
+// inBubble runs a test in a bubble, with a server.
+func inBubble(t *testing.T, h http.Handler, test func(bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
 		s := &http.Server{Handler: h}
 		go func() { _ = s.Serve(n) }() // ends with Close
 		defer s.Close()
-		test(t, func(ctx context.Context, o load.Options) *load.Result {
-			t.Helper()
-			if o.URL == "" {
-				o.URL = address
-			}
-			if o.Dial == nil {
-				o.Dial = n.dial
-			}
-			if o.Grace == 0 {
-				o.Grace = time.Minute
-			}
-			r, err := load.Run(ctx, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return r
-		})
+		test(bubble{t, n})
 	})
+}
+
+// run puts a load on the server.
+func (b bubble) run(ctx context.Context, o load.Options) *load.Result {
+	b.Helper()
+	if o.URL == "" {
+		o.URL = address
+	}
+	if o.Dial == nil {
+		o.Dial = b.network.dial
+	}
+	if o.Grace == 0 {
+		o.Grace = time.Minute
+	}
+	r, err := load.Run(ctx, o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return r
 }
 
 // searches is a server of searches and nothing else.

@@ -19,14 +19,12 @@ import (
 	"github.com/wlmserver/wlmserver/internal/load"
 )
 
-type runner = func(context.Context, load.Options) *load.Result
-
 func near(got, want float64) bool { return got >= want && got <= want*1.01 }
 
 // TestClosedLoop: four clients, each with ten answers of 100 ms in a second.
 func TestClosedLoop(t *testing.T) {
-	inBubble(t, searches(takes(100*time.Millisecond)), func(t *testing.T, run runner) {
-		r := run(t.Context(), load.Options{Index: "index", Clients: 4, Duration: 950 * time.Millisecond})
+	inBubble(t, searches(takes(100*time.Millisecond)), func(t bubble) {
+		r := t.run(t.Context(), load.Options{Index: "index", Clients: 4, Duration: 950 * time.Millisecond})
 		if r.Sent != 40 || r.Completed != 40 || r.Answered != 40 || r.Seconds != 1 || r.PerSecond != 40 || r.InFlightPeak != 4 {
 			t.Errorf("%+v", r)
 		}
@@ -45,8 +43,8 @@ func TestClosedLoop(t *testing.T) {
 }
 
 func TestThink(t *testing.T) {
-	inBubble(t, searches(takes(100*time.Millisecond)), func(t *testing.T, run runner) {
-		r := run(t.Context(), load.Options{Index: "index", Clients: 1, Think: 100 * time.Millisecond, Duration: time.Second - 1})
+	inBubble(t, searches(takes(100*time.Millisecond)), func(t bubble) {
+		r := t.run(t.Context(), load.Options{Index: "index", Clients: 1, Think: 100 * time.Millisecond, Duration: time.Second - 1})
 		if r.Completed != 5 {
 			t.Errorf("completed %d, wanted one each 200 ms of a second", r.Completed)
 		}
@@ -56,9 +54,9 @@ func TestThink(t *testing.T) {
 func TestNumberOfRequests(t *testing.T) {
 	for name, o := range map[string]load.Options{"closed": {Clients: 3}, "open": {Rate: 100}} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, searches(takes(time.Second)), func(t *testing.T, run runner) {
+			inBubble(t, searches(takes(time.Second)), func(t bubble) {
 				o.Index, o.Requests = "index", 10
-				if r := run(t.Context(), o); r.Sent != 10 || r.Completed != 10 {
+				if r := t.run(t.Context(), o); r.Sent != 10 || r.Completed != 10 {
 					t.Errorf("%+v", r)
 				}
 			})
@@ -69,8 +67,8 @@ func TestNumberOfRequests(t *testing.T) {
 // TestOpenLoop: ten a second for two seconds, each takes 950 ms, five may be under way. Those of the first half second are
 // sent, those of the second half find no room, and so again.
 func TestOpenLoop(t *testing.T) {
-	inBubble(t, searches(takes(950*time.Millisecond)), func(t *testing.T, run runner) {
-		r := run(t.Context(), load.Options{Index: "index", Rate: 10, MaxInFlight: 5, Duration: 2 * time.Second})
+	inBubble(t, searches(takes(950*time.Millisecond)), func(t bubble) {
+		r := t.run(t.Context(), load.Options{Index: "index", Rate: 10, MaxInFlight: 5, Duration: 2 * time.Second})
 		if r.Sent != 10 || r.Completed != 10 || r.Unsent != 10 || r.InFlightPeak != 5 || r.LagMax != 0 || len(r.Fairness) != 0 {
 			t.Errorf("%+v", r)
 		}
@@ -82,16 +80,12 @@ func TestOpenLoop(t *testing.T) {
 
 // TestLatencyCountsFromWhenItWasDue: what holds the driver up is part of the latency.
 func TestLatencyCountsFromWhenItWasDue(t *testing.T) {
-	inBubble(t, searches(takes(100*time.Millisecond)), func(t *testing.T, run runner) {
-		n := newNetwork()
-		s := &http.Server{Handler: searches(takes(100 * time.Millisecond))}
-		go func() { _ = s.Serve(n) }() // ends with Close
-		defer s.Close()
+	inBubble(t, searches(takes(100*time.Millisecond)), func(t bubble) {
 		slow := func(ctx context.Context, network, address string) (net.Conn, error) {
 			time.Sleep(300 * time.Millisecond)
-			return n.dial(ctx, network, address)
+			return t.network.dial(ctx, network, address)
 		}
-		r := run(t.Context(), load.Options{Index: "index", Rate: 1, Requests: 1, Dial: slow})
+		r := t.run(t.Context(), load.Options{Index: "index", Rate: 1, Requests: 1, Dial: slow})
 		if !near(r.Latency.Max, 400) {
 			t.Errorf("latency %+v", r.Latency)
 		}
@@ -107,9 +101,9 @@ func TestGrace(t *testing.T) {
 		"open, requests": {Rate: 3, Requests: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, searches(takes(time.Hour)), func(t *testing.T, run runner) {
+			inBubble(t, searches(takes(time.Hour)), func(t bubble) {
 				o.Index, o.Grace = "index", 5*time.Second
-				r := run(t.Context(), o)
+				r := t.run(t.Context(), o)
 				if r.Sent != 3 || r.Unanswered != 3 || r.Answered != 0 || r.Lost != 0 || r.Seconds > 6.1 {
 					t.Errorf("%+v", r)
 				}
@@ -122,11 +116,11 @@ func TestGrace(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	for name, o := range map[string]load.Options{"closed": {Clients: 2}, "open": {Rate: 2}} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, searches(takes(3*time.Second)), func(t *testing.T, run runner) {
+			inBubble(t, searches(takes(3*time.Second)), func(t bubble) {
 				ctx, cancel := context.WithTimeout(t.Context(), 900*time.Millisecond)
 				defer cancel()
 				o.Index, o.Duration, o.Grace = "index", time.Hour, time.Minute
-				if r := run(ctx, o); r.Sent != 2 || r.Completed != 2 || r.Seconds > 4 {
+				if r := t.run(ctx, o); r.Sent != 2 || r.Completed != 2 || r.Seconds > 4 {
 					t.Errorf("%+v", r)
 				}
 			})
@@ -136,8 +130,8 @@ func TestInterrupted(t *testing.T) {
 
 // TestLostConnections: requests without an answer are counted by reason, and the next try comes ever later.
 func TestLostConnections(t *testing.T) {
-	inBubble(t, searches(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), func(t *testing.T, run runner) {
-		r := run(t.Context(), load.Options{Index: "index", Clients: 1, Duration: time.Second})
+	inBubble(t, searches(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), func(t bubble) {
+		r := t.run(t.Context(), load.Options{Index: "index", Clients: 1, Duration: time.Second})
 		// At 0, 10, 30, 70, 150, 310 and 630 ms.
 		want := []load.LossCount{{Reason: "the connection ended before the answer", Count: 7}}
 		if r.Lost != 7 || !slices.Equal(r.Losses, want) || r.Answered != 0 {
@@ -151,18 +145,19 @@ func TestLostConnections(t *testing.T) {
 
 // TestServerGoesAway: a server that cannot be connected to any more.
 func TestServerGoesAway(t *testing.T) {
-	var n atomic.Int64
-	inBubble(t, searches(takes(0)), func(t *testing.T, run runner) {
-		net1 := newNetwork()
-		s := &http.Server{Handler: searches(func(w http.ResponseWriter, _ *http.Request) {
-			if n.Add(1) == 5 {
-				net1.Close()
-				w.Header().Set("Connection", "close")
-			}
-		})}
-		go func() { _ = s.Serve(net1) }() // ends with Close
-		defer s.Close()
-		r := run(t.Context(), load.Options{Index: "index", Clients: 1, Requests: 6, Dial: net1.dial})
+	var (
+		requests atomic.Int64
+		network  *network
+	)
+	h := searches(func(w http.ResponseWriter, _ *http.Request) {
+		if requests.Add(1) == 5 {
+			network.Close()
+			w.Header().Set("Connection", "close")
+		}
+	})
+	inBubble(t, h, func(t bubble) {
+		network = t.network
+		r := t.run(t.Context(), load.Options{Index: "index", Clients: 1, Requests: 6})
 		if r.Completed != 5 || r.Lost != 1 || len(r.Losses) != 1 || r.Losses[0].Reason != "cannot connect: connection refused" {
 			t.Errorf("%+v", r)
 		}
@@ -192,8 +187,8 @@ func TestDisconnects(t *testing.T) {
 			left.Add(1)
 		}
 	})
-	inBubble(t, h, func(t *testing.T, run runner) {
-		r := run(t.Context(), load.Options{Index: "index", Clients: 5, Requests: 200, DisconnectShare: 0.5, GiveUp: 100 * time.Millisecond})
+	inBubble(t, h, func(t bubble) {
+		r := t.run(t.Context(), load.Options{Index: "index", Clients: 5, Requests: 200, DisconnectShare: 0.5, GiveUp: 100 * time.Millisecond})
 		time.Sleep(time.Second)
 		if r.Disconnected != left.Load() || r.Completed != stayed.Load() || r.Disconnected+r.Completed != 200 {
 			t.Errorf("disconnected %d, the server saw %d; completed %d and %d", r.Disconnected, left.Load(), r.Completed, stayed.Load())
@@ -207,16 +202,12 @@ func TestDisconnects(t *testing.T) {
 // TestQuickAnswersComeFirst: who would leave later than the answer comes does not leave, and the connection serves on.
 func TestQuickAnswersComeFirst(t *testing.T) {
 	var connections atomic.Int64
-	inBubble(t, searches(takes(0)), func(t *testing.T, run runner) {
-		n := newNetwork()
-		s := &http.Server{Handler: searches(takes(0))}
-		go func() { _ = s.Serve(n) }() // ends with Close
-		defer s.Close()
+	inBubble(t, searches(takes(0)), func(t bubble) {
 		counts := func(ctx context.Context, network, address string) (net.Conn, error) {
 			connections.Add(1)
-			return n.dial(ctx, network, address)
+			return t.network.dial(ctx, network, address)
 		}
-		r := run(t.Context(), load.Options{Index: "index", Clients: 1, Requests: 50, Think: time.Second, DisconnectShare: 1, GiveUp: time.Hour, Dial: counts})
+		r := t.run(t.Context(), load.Options{Index: "index", Clients: 1, Requests: 50, Think: time.Second, DisconnectShare: 1, GiveUp: time.Hour, Dial: counts})
 		if r.Completed != 50 {
 			t.Errorf("%+v", r)
 		}
@@ -257,8 +248,8 @@ func TestWhatIsSent(t *testing.T) {
 	m.HandleFunc("GET /under/_wlm/workload_group", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"workload_groups":[{"name":"a","_id":"id-a"},{"name":"b","_id":"id-b"}]}`)
 	})
-	inBubble(t, m, func(t *testing.T, run runner) {
-		r := run(t.Context(), load.Options{URL: address + "/under/", Path: "/a/_search?q=x", Body: `{"a":1}`, Clients: 8, Requests: 8,
+	inBubble(t, m, func(t bubble) {
+		r := t.run(t.Context(), load.Options{URL: address + "/under/", Path: "/a/_search?q=x", Body: `{"a":1}`, Clients: 8, Requests: 8,
 			CancelAfterShare: 1, CancelAfter: 70 * time.Millisecond,
 			Groups: []load.Weighted{{Name: "a", Weight: 3}, {Name: "id-b", Weight: 1}}, Users: []load.Weighted{{Name: "u:p:q", Weight: 1}, {Name: "v:w", Weight: 1}}})
 		if r.Completed != 8 || len(r.Groups) != 2 || r.Groups[1].Name != "b" || r.Groups[1].ID != "id-b" || len(r.Users) != 2 || r.Users[0].Name != "u" {
@@ -291,12 +282,12 @@ func TestDefaultRequest(t *testing.T) {
 	h.HandleFunc("HEAD /wlmserver-load", http.NotFound)
 	h.HandleFunc("PUT /wlmserver-load", func(http.ResponseWriter, *http.Request) { made++ })
 	h.HandleFunc("DELETE /wlmserver-load", func(http.ResponseWriter, *http.Request) { deleted++ })
-	inBubble(t, h, func(t *testing.T, run runner) {
-		run(t.Context(), load.Options{Requests: 1, QueryTime: 1500 * time.Microsecond})
+	inBubble(t, h, func(t bubble) {
+		t.run(t.Context(), load.Options{Requests: 1, QueryTime: 1500 * time.Microsecond})
 		if made != 1 || deleted != 1 {
 			t.Errorf("the index was made %d and deleted %d times", made, deleted)
 		}
-		run(t.Context(), load.Options{Requests: 1, Shared: true})
+		t.run(t.Context(), load.Options{Requests: 1, Shared: true})
 		if made != 2 || deleted != 1 {
 			t.Errorf("of a shared server, the index was made %d and deleted %d times", made, deleted)
 		}
@@ -333,7 +324,7 @@ func TestServersWithoutWorkloadManagement(t *testing.T) {
 		"a list":        func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `[]`) },
 		"bad request":   func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"error":"no handler found"}`, 400) },
 		"not found":     http.NotFound,
-		"forbidden":     func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 403) },
+		"forbidden":     func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := http.NewServeMux()
@@ -346,8 +337,8 @@ func TestServersWithoutWorkloadManagement(t *testing.T) {
 					fmt.Fprint(w, `{"workload_groups":[{"name":"g","_id":"i"}]}`)
 				})
 			}
-			inBubble(t, m, func(t *testing.T, run runner) {
-				r := run(t.Context(), load.Options{Index: "index", Requests: 3, Groups: []load.Weighted{{Name: "g", Weight: 1}}})
+			inBubble(t, m, func(t bubble) {
+				r := t.run(t.Context(), load.Options{Index: "index", Requests: 3, Groups: []load.Weighted{{Name: "g", Weight: 1}}})
 				if r.Completed != 3 || len(r.Conservation) != 0 || r.Err() != nil || len(r.Notes) == 0 {
 					t.Errorf("%+v", r)
 				}
@@ -377,8 +368,8 @@ func TestServerThatMiscounts(t *testing.T) {
 				w.WriteHeader(429)
 				fmt.Fprint(w, `{"error":{"type":"rejected_execution_exception","reason":"Request throttled"},"status":429}`)
 			})
-			inBubble(t, m, func(t *testing.T, run runner) {
-				r := run(t.Context(), load.Options{Index: "index", Requests: 3, Shared: c.shared})
+			inBubble(t, m, func(t bubble) {
+				r := t.run(t.Context(), load.Options{Index: "index", Requests: 3, Shared: c.shared})
 				if r.Throttled != 3 || r.Completed != 0 || r.Refusals.Count != 3 || r.Latency.Count != 0 {
 					t.Errorf("%+v", r)
 				}
@@ -399,8 +390,8 @@ func TestSeveralNodes(t *testing.T) {
 			"b":{"workload_groups":{"DEFAULT_WORKLOAD_GROUP":{"total_completions":%d}}}}`, n/2, n-n/2)
 	})
 	m.HandleFunc("POST /index/_search", func(http.ResponseWriter, *http.Request) { n++ })
-	inBubble(t, m, func(t *testing.T, run runner) {
-		r := run(t.Context(), load.Options{Index: "index", Clients: 1, Requests: 5})
+	inBubble(t, m, func(t bubble) {
+		r := t.run(t.Context(), load.Options{Index: "index", Clients: 1, Requests: 5})
 		if r.Err() != nil || len(r.Conservation) != 2 { // a server without throttling has but two laws
 			t.Errorf("%v: %+v", r.Err(), r.Conservation)
 		}
@@ -423,9 +414,9 @@ func TestTLS(t *testing.T) {
 }
 
 func TestProgress(t *testing.T) {
-	inBubble(t, searches(takes(300*time.Millisecond)), func(t *testing.T, run runner) {
+	inBubble(t, searches(takes(300*time.Millisecond)), func(t bubble) {
 		var told []load.Progress
-		run(t.Context(), load.Options{Index: "index", Clients: 2, Duration: 2500 * time.Millisecond,
+		t.run(t.Context(), load.Options{Index: "index", Clients: 2, Duration: 2500 * time.Millisecond,
 			Progress: func(p load.Progress) { told = append(told, p) }})
 		if len(told) != 2 {
 			t.Fatalf("%v", told)

@@ -70,7 +70,7 @@ func TestUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := wlmtest.Start(t, wlmtest.With("auth.users_file", users))
-	o := load.Options{URL: s.URL, Clients: 6, Requests: 60, Grace: time.Minute,
+	o := load.Options{URL: s.URL, Clients: 3, Requests: 60, Grace: time.Minute,
 		Users: []load.Weighted{{Name: "alice:pw=1", Weight: 1}, {Name: "bob:pw=1", Weight: 2}}}
 	r, err := load.Run(t.Context(), o)
 	if err != nil || r.Err() != nil || r.Completed != 60 || len(r.Users) != 2 || r.Users[0].Completed+r.Users[1].Completed != 60 {
@@ -78,9 +78,9 @@ func TestUsers(t *testing.T) {
 	}
 
 	o.Users = []load.Weighted{{Name: "alice:wrong", Weight: 1}}
-	o.Requests = 6
+	o.Clients, o.Requests = 1, 2
 	r, err = load.Run(t.Context(), o)
-	if err != nil || r.Failed != 6 || len(r.Conservation) > 0 || !slices.Equal(r.Answers, []load.AnswerCount{{Status: 401, Type: "security_exception", Count: 6}}) {
+	if err != nil || r.Failed != 2 || len(r.Conservation) > 0 || !slices.Equal(r.Answers, []load.AnswerCount{{Status: 401, Type: "security_exception", Count: 2}}) {
 		t.Errorf("with a wrong password: %v, %+v", err, r)
 	}
 	for _, n := range r.Notes {

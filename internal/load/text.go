@@ -48,7 +48,7 @@ func (p *printer) paint(colour, s string) string {
 }
 
 // table prints rows as columns: the first of them to the left, the others to the right.
-func (p *printer) table(title string, rows [][]string) {
+func (p *printer) table(rows [][]string) {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	width := 0
@@ -60,12 +60,7 @@ func (p *printer) table(title string, rows [][]string) {
 	}
 	w.Flush()
 	head, rest, _ := strings.Cut(b.String(), "\n")
-	if title != "" {
-		fmt.Fprintf(p.out, "\n%s\n", title)
-	} else {
-		fmt.Fprintln(p.out)
-	}
-	fmt.Fprintln(p.out, p.paint(bold, strings.TrimRight(head, " ")))
+	fmt.Fprintf(p.out, "\n%s\n", p.paint(bold, strings.TrimRight(head, " ")))
 	for line := range strings.Lines(rest) {
 		fmt.Fprintln(p.out, strings.TrimRight(line, " \n"))
 	}
@@ -98,7 +93,7 @@ func (p *printer) answers() {
 	for _, l := range p.r.Losses {
 		rows = append(rows, []string{"none: " + l.Reason, fmt.Sprint(l.Count), percent(l.Count, p.r.Sent)})
 	}
-	p.table("", rows)
+	p.table(rows)
 }
 
 func (p *printer) latency() {
@@ -120,7 +115,7 @@ func (p *printer) latency() {
 	}
 	add("refused (429)", p.r.Refusals)
 	if len(rows) > 1 {
-		p.table("", rows)
+		p.table(rows)
 	}
 }
 
@@ -141,7 +136,7 @@ func (p *printer) groups() {
 		}
 		rows = append(rows, row)
 	}
-	p.table("", rows)
+	p.table(rows)
 }
 
 func (p *printer) users() {
@@ -152,7 +147,7 @@ func (p *printer) users() {
 	for _, u := range p.r.Users {
 		rows = append(rows, []string{u.Name, fmt.Sprint(u.Sent), fmt.Sprint(u.Completed), fmt.Sprint(u.Throttled)})
 	}
-	p.table("", rows)
+	p.table(rows)
 }
 
 func (p *printer) fairness() {
@@ -163,7 +158,7 @@ func (p *printer) fairness() {
 	for _, f := range p.r.Fairness {
 		rows = append(rows, []string{f.Among, fmt.Sprint(f.Clients), fmt.Sprintf("%.4f", f.Jain), fmt.Sprint(f.Least), fmt.Sprint(f.Most)})
 	}
-	p.table("", rows)
+	p.table(rows)
 }
 
 func (p *printer) rest() {

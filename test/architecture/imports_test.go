@@ -29,7 +29,6 @@ var arrows = map[string][]string{
 	"internal/units":   {},
 	"internal/jsondoc": {},
 	"internal/nearest": {},
-	"internal/load":    {},
 
 	"groups":              leaf,
 	"settings":            leaf,
