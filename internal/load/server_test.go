@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wlmserver/wlmserver/auth"
+	"golang.org/x/crypto/bcrypt"
+
 	"github.com/wlmserver/wlmserver/internal/load"
 	"github.com/wlmserver/wlmserver/wlmtest"
 )
@@ -61,7 +62,7 @@ func TestAgainstTheServer(t *testing.T) {
 
 // TestUsers: searches are sent by users with their passwords, and each has a bucket.
 func TestUsers(t *testing.T) {
-	hash, err := auth.HashPassword("pw=1")
+	hash, err := bcrypt.GenerateFromPassword([]byte("pw=1"), bcrypt.MinCost)
 	if err != nil {
 		t.Fatal(err)
 	}

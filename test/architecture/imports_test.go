@@ -66,9 +66,11 @@ var public = []string{"groups", "settings", "tasks", "auth", "wlm", "search", "s
 // the server as a whole, or its public parts.
 var wholeServer = slices.Concat(public, []string{"internal/node", "wlmtest", "test/server", "test/history"})
 
-// contracts are the suites of tests that implementations of a port run, by who runs them.
+// contracts are what tests use beside what their package rests on: the suites that implementations of a port run, and the
+// server that a client is tried against.
 var contracts = map[string][]string{
-	"store": {"store/contract"},
+	"store":         {"store/contract"},
+	"internal/load": {"wlmtest"},
 }
 
 // libraries are the packages that others import without the server, with the modules of
