@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -92,14 +93,7 @@ func (a *api) resolve(ctx context.Context, names []Weighted) (found []group, noG
 		return []group{{defaultGroup, defaultGroup}}, false, nil
 	}
 	for _, n := range names {
-		if n.Name == defaultGroup {
-			found = append(found, group{defaultGroup, defaultGroup})
-			continue
-		}
-		g, err := a.groupNamed(ctx, n.Name)
-		if errors.Is(err, errNotFound) {
-			g, err = a.groupWithID(ctx, n.Name)
-		}
+		g, err := a.find(ctx, n.Name)
 		switch {
 		case errors.Is(err, errNoGroups):
 			noGroups = true
@@ -108,6 +102,9 @@ func (a *api) resolve(ctx context.Context, names []Weighted) (found []group, noG
 			return nil, false, &FlagError{"--group", n.Name, "no group has this name or id; GET /_wlm/workload_group lists those there are"}
 		case err != nil:
 			return nil, false, fmt.Errorf("cannot look up the group %s: %w", n.Name, err)
+		}
+		if slices.Contains(found, g) {
+			return nil, false, &FlagError{"--group", n.Name, "this group is given already; say it once, with the weight of both"}
 		}
 		found = append(found, g)
 	}
@@ -118,6 +115,18 @@ var (
 	errNotFound = errors.New("not found")
 	errNoGroups = errors.New("the server has no workload groups")
 )
+
+// find looks for a group of this name, or else of this id.
+func (a *api) find(ctx context.Context, name string) (group, error) {
+	if name == defaultGroup { // which is in no list
+		return group{defaultGroup, defaultGroup}, nil
+	}
+	g, err := a.groupNamed(ctx, name)
+	if errors.Is(err, errNotFound) {
+		return a.groupWithID(ctx, name)
+	}
+	return g, err
+}
 
 func (a *api) groupNamed(ctx context.Context, name string) (group, error) {
 	return a.groupWhere(ctx, "/"+url.PathEscape(name), func(g listedGroup) bool { return g.Name == name })

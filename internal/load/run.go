@@ -220,7 +220,7 @@ func (d *driver) showProgress(ended <-chan struct{}) {
 func (d *driver) conclude(ctx context.Context) (*Result, error) {
 	o := d.options
 	r := &Result{URL: d.url.Redacted(), Request: o.Method + " " + o.Path, Loop: "closed", Clients: o.Clients, Seed: o.Seed, Shared: o.Shared,
-		Seconds: d.elapsed.Seconds()}
+		Seconds: d.elapsed.Seconds(), Answers: []AnswerCount{}, Conservation: []Check{}}
 	if o.Rate != 0 {
 		r.Loop, r.Rate, r.Clients = "open", o.Rate, 0
 	}
@@ -264,7 +264,7 @@ func (d *driver) compare(ctx context.Context, r *Result) error {
 		if err != nil {
 			return err
 		}
-		r.Conservation = nil
+		r.Conservation = r.Conservation[:0]
 		for i, g := range d.groups {
 			before, wasThere := d.before[g.id]
 			now, isThere := after[g.id]

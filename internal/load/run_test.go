@@ -303,15 +303,24 @@ func TestDefaultRequest(t *testing.T) {
 	}
 }
 
-func TestGroupsThatAreNotThere(t *testing.T) {
+func TestGroupsThatDoNotFit(t *testing.T) {
 	h := http.NewServeMux()
-	h.HandleFunc("/_wlm/workload_group", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"workload_groups":[]}`) })
-	h.HandleFunc("/_wlm/workload_group/{name}", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"workload_groups":[]}`) })
+	list := func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"workload_groups":[{"name":"a","_id":"id-a"}]}`)
+	}
+	h.HandleFunc("/_wlm/workload_group", list)
+	h.HandleFunc("/_wlm/workload_group/{name}", list)
 	s := httptest.NewServer(h)
 	defer s.Close()
-	_, err := load.Run(t.Context(), load.Options{URL: s.URL, Groups: []load.Weighted{{Name: "x", Weight: 1}}})
-	if flag, ok := errors.AsType[*load.FlagError](err); !ok || flag.Flag != "--group" || flag.Value != "x" {
-		t.Errorf("%v", err)
+	for name, groups := range map[string][]load.Weighted{
+		"not there":             {{Name: "a", Weight: 1}, {Name: "x", Weight: 1}},
+		"twice, by name":        {{Name: "a", Weight: 1}, {Name: "a", Weight: 2}},
+		"twice, by name and id": {{Name: "a", Weight: 1}, {Name: "id-a", Weight: 2}},
+	} {
+		_, err := load.Run(t.Context(), load.Options{URL: s.URL, Groups: groups})
+		if flag, ok := errors.AsType[*load.FlagError](err); !ok || flag.Flag != "--group" || flag.Value != groups[1].Name {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
