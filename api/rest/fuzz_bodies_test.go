@@ -1,0 +1,142 @@
+package rest_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// serverErrors are the errors of 5xx that a body can bring about, each as OpenSearch answers it.
+var serverErrors = map[string]string{
+	"class_cast_exception":    "a setting whose value is of another type",
+	"illegal_state_exception": "a change of groups while workload management is off, which the body before may have seen to",
+}
+
+// FuzzBodies sends any body to every route that changes something. None makes the server fail, and one that is refused changes
+// nothing.
+func FuzzBodies(f *testing.F) {
+	for _, body := range []string{
+		`{"name":"g","resiliency_mode":"enforced","resource_limits":{"cpu":0.5}}`,
+		`{"name":"g","resiliency_mode":"soft","resource_limits":{"memory":0.1},"throttling":{"attribute":"group","node_limit":1},"queue":{"size_per_bucket":5}}`,
+		`{"throttling":{"node_limit":2,"shared_limit":null},"queue":null}`, `{"throttling":null,"queue":{"size_per_bucket":1}}`, `{"resource_limits":{"cpu":2}}`,
+		`{"settings":{"search.cancel_after_time_interval":"-1"}}`, `{"name":""}`,
+		`{"persistent":{"search.cancel_after_time_interval":"10s"},"transient":{"wlm.workload_group.mode":"disabled"}}`,
+		`{"transient":{"wlm.workload_group.mode":"enabled","nosuch":1}}`, `{"persistent":{"*":null}}`, `{"persistent":{"wlm.workload_group.mode":{"a":1}}}`,
+		`{"persistent":{"search.max_buckets":[1]}}`, `[]`, `{`, ``, `null`, "\xff", `{"a":1}{"a":2}`, `{"a":1,"a":2}`,
+	} {
+		f.Add([]byte(body))
+	}
+	s := newServer(f)
+	state := func(t *testing.T) string {
+		t.Helper()
+		var b strings.Builder
+		for _, path := range []string{"/_wlm/workload_group", "/_cluster/settings"} {
+			w, _ := s.serve(t, http.MethodGet, path, "")
+			b.Write(w.Body.Bytes())
+		}
+		return b.String()
+	}
+	send := func(t *testing.T, target, body string) int {
+		t.Helper()
+		before := state(t)
+		w, ok := s.serve(t, http.MethodPut, target, body)
+		if !ok {
+			t.Fatalf("%s cannot be asked", target)
+		}
+		check(t, w, target)
+		if w.Code >= 400 && state(t) != before {
+			t.Errorf("%s is refused with %d, and something changed: %s, before %s", target, w.Code, state(t), before)
+		}
+		if w.Code >= 500 && serverErrors[errorType(w.Body.Bytes())] == "" {
+			t.Errorf("%s is answered %d %s", target, w.Code, w.Body)
+		}
+		return w.Code
+	}
+	must := func(t *testing.T, target, body string) {
+		t.Helper()
+		if code := send(t, target, body); code != http.StatusOK {
+			t.Fatalf("%s is answered %d", target, code)
+		}
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		must(t, "/_cluster/settings", `{"persistent":{"*":null,"wlm.workload_group.mode":"enabled"},"transient":{"*":null}}`)
+		s.deleteGroups(t)
+		must(t, "/_wlm/workload_group", `{"name":"target","resiliency_mode":"enforced","resource_limits":{"cpu":0.2},`+
+			`"throttling":{"attribute":"role","node_limit":2},"queue":{"size_per_bucket":3}}`)
+		for _, target := range []string{"/_wlm/workload_group/target", "/_wlm/workload_group", "/_cluster/settings", "/_wlm/workload_group/target"} {
+			send(t, target, string(body))
+		}
+	})
+}
+
+func (s *server) deleteGroups(t *testing.T) {
+	t.Helper()
+	w, _ := s.serve(t, http.MethodGet, "/_wlm/workload_group", "")
+	var all struct {
+		Groups []struct {
+			Name string `json:"name"`
+		} `json:"workload_groups"`
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range all.Groups {
+		if w, ok := s.serve(t, http.MethodDelete, "/_wlm/workload_group/"+url.PathEscape(g.Name), ""); !ok || w.Code != http.StatusOK {
+			t.Fatalf("deleting group %q: %d %s", g.Name, w.Code, w.Body)
+		}
+	}
+}
+
+func errorType(body []byte) string {
+	var e struct {
+		Error struct {
+			Type string `json:"type"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(body, &e) != nil {
+		return ""
+	}
+	return e.Error.Type
+}
+
+// FuzzSearches sends any body to every route that searches. None makes the server fail, and when it is answered no search is left.
+func FuzzSearches(f *testing.F) {
+	for _, body := range []string{
+		``, `{}`, `{"query":{"match_all":{}},"size":3}`, `{"size":-1}`, `{"from":10000,"size":1}`, `{"query":{"nosuch":{}}}`, `{"query":[]}`, `{"sort":["_doc",{"a":"up"}]}`,
+		`{"ext":{"stub":{"hits":2147483648,"fail_shards":1}}}`, `{"ext":{"stub":{"nested":"i"}}}`, `{"ext":{"stub":{"nested":"nosuch"}}}`, `{"ext":{"stub":{"fail_shards":9}}}`,
+		"{}\n{}\n", "{\"index\":\"i\"}\n{\"ext\":{\"stub\":{\"fail_shards\":9}}}\n{\"index\":\"nosuch\"}\n{}\n", `{"scroll_id":"x"}`, `{"scroll_id":["a","b"]}`, "\xff", `{"a":`,
+	} {
+		f.Add([]byte(body))
+	}
+	// A search whose shards all failed has the status of their failures; the stub says 500 for those that it lets fail.
+	allowed := map[string]string{"search_phase_execution_exception": "all shards failed, as the body told them to"}
+	s := newServer(f)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, costly := range []string{"time", "cpu", "memory", "jitter", "\\u"} {
+			if strings.Contains(string(body), costly) {
+				t.Skip("would really take its time, or hide that it does")
+			}
+		}
+		if w, _ := s.serve(t, http.MethodPut, "/i", `{"settings":{"number_of_shards":2,"number_of_replicas":0}}`); w.Code != http.StatusOK && w.Code != http.StatusBadRequest {
+			t.Fatalf("making an index: %d %s", w.Code, w.Body)
+		}
+		for _, target := range []string{"/i/_search", "/i/_count", "/i/_msearch", "/_search/scroll", "/i/_search?scroll=1m"} {
+			w, _ := s.serve(t, http.MethodPost, target, string(body))
+			check(t, w, target)
+			if w.Code >= 500 && allowed[errorType(w.Body.Bytes())] == "" {
+				t.Errorf("%s is answered %d %s", target, w.Code, w.Body)
+			}
+		}
+		if w, _ := s.serve(t, http.MethodDelete, "/_search/scroll/_all", ""); w.Code != http.StatusOK && w.Code != http.StatusNotFound {
+			t.Errorf("freeing all scrolls is answered %d %s", w.Code, w.Body)
+		}
+		if n := s.tasks.Len(); n != 0 {
+			t.Errorf("%d tasks are left behind", n)
+		}
+		for _, left := range s.admission.CheckQuiet() {
+			t.Error(left)
+		}
+	})
+}
