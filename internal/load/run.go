@@ -247,9 +247,15 @@ func (d *driver) conclude(ctx context.Context) (*Result, error) {
 			d.note("the index %s could not be deleted: %v", d.made, err)
 		}
 	}
+	if r.LagMax > longLag && o.Rate != 0 {
+		d.note("requests were sent up to %.0f ms late: the machine had no processor to give, and the latencies tell of that too", r.LagMax)
+	}
 	r.Notes = d.notes
 	return r, nil
 }
+
+// longLag is how late, in milliseconds, a request of an open loop is sent when something is the matter.
+const longLag = 100
 
 // The server may notice a client that left a moment later, and counts then.
 const (

@@ -433,7 +433,7 @@ func TestProgress(t *testing.T) {
 		if p := told[1]; p.Elapsed != 2*time.Second || p.Sent != 14 || p.Completed != 12 || p.InFlight != 2 || p.Others != 0 || p.P50 < 300*time.Millisecond {
 			t.Errorf("%+v", p)
 		}
-		if s := told[1].String(); !strings.Contains(s, "sent 14") || !strings.Contains(s, "completed 12 (6/s)") {
+		if s := told[1].String(); !strings.Contains(s, "sent 14") || !strings.Contains(s, "ok 12 (6/s)") {
 			t.Error(s)
 		}
 	})

@@ -219,7 +219,7 @@ func percent(n, of int64) string {
 
 // String is the state in one line.
 func (p Progress) String() string {
-	s := fmt.Sprintf("%4.0f s  sent %d  in flight %d  completed %d (%s/s)  429 %d", p.Elapsed.Seconds(), p.Sent, p.InFlight,
+	s := fmt.Sprintf("%4.0f s  sent %d  in flight %d  ok %d (%s/s)  429 %d", p.Elapsed.Seconds(), p.Sent, p.InFlight,
 		p.Completed, figure(float64(p.Completed)/max(p.Elapsed.Seconds(), 0.001)), p.Refused)
 	if p.Others > 0 {
 		s += fmt.Sprintf("  other %d", p.Others)
