@@ -1,0 +1,91 @@
+package rest
+
+import (
+	"cmp"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+func nodesColumns() []column {
+	return []column{
+		{name: "id", aliases: "id,nodeId", description: "unique node id", hidden: true},
+		{name: "pid", aliases: "p", description: "process id", right: true, hidden: true},
+		{name: "ip", aliases: "i", description: "ip address"},
+		{name: "port", aliases: "po", description: "bound transport port", hidden: true},
+		{name: "http_address", aliases: "http", description: "bound http address", hidden: true},
+		{name: "version", aliases: "v", description: "version of the API", hidden: true},
+		{name: "type", aliases: "t", description: "distribution type", hidden: true},
+		{name: "build", aliases: "b", description: "build hash", hidden: true},
+		{name: "heap.current", aliases: "hc,heapCurrent", description: "used heap", right: true, hidden: true},
+		{name: "heap.percent", aliases: "hp,heapPercent", description: "used heap ratio", right: true},
+		{name: "heap.max", aliases: "hm,heapMax", description: "configured heap", right: true, hidden: true},
+		{name: "ram.current", aliases: "rc,ramCurrent", description: "used machine memory", right: true, hidden: true},
+		{name: "ram.percent", aliases: "rp,ramPercent", description: "used machine memory ratio", right: true},
+		{name: "ram.max", aliases: "rm,ramMax", description: "total machine memory", right: true, hidden: true},
+		{name: "file_desc.current", aliases: "fdc,fileDescriptorCurrent", description: "used file descriptors", right: true, hidden: true},
+		{name: "cpu", aliases: "cpu", description: "recent cpu usage; not measured, and so -1", right: true},
+		{name: "load_1m", aliases: "l", description: "1m load avg", right: true},
+		{name: "load_5m", aliases: "l", description: "5m load avg", right: true},
+		{name: "load_15m", aliases: "l", description: "15m load avg", right: true},
+		{name: "uptime", aliases: "u", description: "node uptime", right: true, hidden: true},
+		{name: "node.role", aliases: "r,role,nodeRole", description: "m:cluster manager eligible, d:data, i:ingest, r:remote cluster client, -:coordinating only"},
+		{name: "node.roles", aliases: "rs,all roles", description: "-:coordinating node only"},
+		{name: "cluster_manager", aliases: "cm,m,master", description: "*:current cluster manager"},
+		{name: "name", aliases: "n", description: "node name"},
+	}
+}
+
+func (s *Server) catNodes(c *call) (action, error) {
+	fullID, err := c.flag("full_id", false)
+	if err != nil {
+		return nil, err
+	}
+	return c.table("cluster:monitor/nodes/stats", true, nodesColumns(), func() ([][]any, error) {
+		n, m := s.cfg.Node, readMachine()
+		id := n.ID
+		if !fullID {
+			id = id[:min(4, len(id))]
+		}
+		heap := heapUsed()
+		return [][]any{{
+			id, os.Getpid(), n.IP, n.port(), n.HTTPAddress, Version, buildType, n.Build.hash(),
+			bytesCell(heap), percent(heap, n.HeapSize), bytesCell(n.HeapSize),
+			known(bytesCell(m.memoryUsed)), known(percent(m.memoryUsed, m.memoryTotal)), known(bytesCell(m.memoryTotal)),
+			known(m.openFiles), -1, known(m.load[0]), known(m.load[1]), known(m.load[2]),
+			time.Since(n.Started), n.roleLetters(), dashIfEmpty(strings.Join(n.Roles, ",")), "*", n.Name,
+		}}, nil
+	})
+}
+
+// known is a cell that is empty for a zero, which stands for what this machine does not tell.
+func known[T comparable](v T) any {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return v
+}
+
+func dashIfEmpty(s string) string { return cmp.Or(s, "-") }
+
+// port is that of the transport address; empty where it has none.
+func (n NodeInfo) port() string {
+	_, port, _ := net.SplitHostPort(n.TransportAddress)
+	return port
+}
+
+// roleLetters are the initials of the roles, in alphabetical order.
+func (n NodeInfo) roleLetters() string {
+	var letters []byte
+	for _, role := range n.Roles {
+		if role == "cluster_manager" {
+			role = "master" // the letter is older than the name
+		}
+		letters = append(letters, role[:min(1, len(role))]...)
+	}
+	slices.Sort(letters)
+	return dashIfEmpty(string(letters))
+}
