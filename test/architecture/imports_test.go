@@ -37,16 +37,17 @@ var arrows = map[string][]string{
 	"internal/sharedtier": leaf,
 	"internal/shard":      leaf,
 
+	"rules":  slices.Concat(leaf, []string{"groups"}),
 	"wlm":    {"groups", "internal/sharedtier"},
-	"search": {"wlm", "tasks", "groups", "settings", "internal/units"},
+	"search": {"wlm", "tasks", "groups", "rules", "settings", "internal/units"},
 	"stats":  {"wlm", "tasks", "groups"},
 
-	"store":          {"groups", "settings"},
-	"store/contract": {"groups", "settings"},
+	"store":          {"groups", "rules", "settings"},
+	"store/contract": {"groups", "rules", "settings"},
 
 	"internal/stub": slices.Concat(leaf, []string{"search", "tasks", "internal/shard"}),
 	"api/rest": slices.Concat(leaf, []string{
-		"search", "stats", "groups", "settings", "tasks", "auth", "wlm", "internal/stub",
+		"search", "stats", "groups", "rules", "settings", "tasks", "auth", "wlm", "internal/stub",
 	}),
 
 	"internal/node": slices.Concat(leaf, public, []string{"internal/sharedtier", "internal/shard", "internal/stub"}),
@@ -60,7 +61,7 @@ var arrows = map[string][]string{
 var leaf = []string{"internal/units", "internal/jsondoc", "internal/nearest"}
 
 // public are the packages outside internal that sit below internal/node.
-var public = []string{"groups", "settings", "tasks", "auth", "wlm", "search", "stats", "store", "api/rest"}
+var public = []string{"groups", "rules", "settings", "tasks", "auth", "wlm", "search", "stats", "store", "api/rest"}
 
 // wholeServer is what the packages under test/ may import, beside one another: they drive
 // the server as a whole, or its public parts.
@@ -78,6 +79,7 @@ var contracts = map[string][]string{
 var libraries = map[string][]string{
 	"wlm":    {"github.com/google/uuid"},
 	"groups": {"github.com/google/uuid"},
+	"rules":  {"github.com/google/uuid"},
 	"tasks":  {},
 }
 
