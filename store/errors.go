@@ -29,7 +29,7 @@ type DamagedError struct {
 }
 
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("the data file [%s] is damaged: %v; restore it from a backup, or move it away to start without groups and settings", e.File, e.Cause)
+	return fmt.Sprintf("the data file [%s] is damaged: %v; restore it from a backup, or move it away to start without groups, rules and settings", e.File, e.Cause)
 }
 
 // Unwrap gives the cause.

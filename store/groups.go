@@ -41,30 +41,10 @@ func (db *DB) PutGroup(ctx context.Context, g *groups.Group) error {
 	if err != nil {
 		return err
 	}
-	err = db.update(ctx, func(tx *bolt.Tx) error {
-		b, err := db.bucket(tx, groupsBucket)
-		if err != nil {
-			return err
-		}
-		return b.Put([]byte(g.ID), record)
-	})
-	if err != nil {
-		return fmt.Errorf("writing to [%s]: %w", db.file, err)
-	}
-	return nil
+	return db.put(ctx, groupsBucket, g.ID, record)
 }
 
 // DeleteGroup removes the group with an id; that there is none is no error.
 func (db *DB) DeleteGroup(ctx context.Context, id string) error {
-	err := db.update(ctx, func(tx *bolt.Tx) error {
-		b, err := db.bucket(tx, groupsBucket)
-		if err != nil {
-			return err
-		}
-		return b.Delete([]byte(id))
-	})
-	if err != nil {
-		return fmt.Errorf("writing to [%s]: %w", db.file, err)
-	}
-	return nil
+	return db.remove(ctx, groupsBucket, id)
 }

@@ -13,12 +13,14 @@ import (
 )
 
 // schemaVersion is the newest form of the file that this package knows, and the one that it writes.
-const schemaVersion = 1
+// Version 1 had no rules.
+const schemaVersion = 2
 
 // bucket and key names.
 const (
 	nodeBucket     = "node"
 	groupsBucket   = "groups"
+	rulesBucket    = "rules"
 	settingsBucket = "settings"
 
 	versionKey = "schema_version"
@@ -27,7 +29,7 @@ const (
 
 // initialize fills a new file.
 func initialize(tx *bolt.Tx) error {
-	for _, name := range []string{nodeBucket, groupsBucket, settingsBucket} {
+	for _, name := range []string{nodeBucket, groupsBucket, rulesBucket, settingsBucket} {
 		if _, err := tx.CreateBucket([]byte(name)); err != nil {
 			return err
 		}
@@ -69,11 +71,17 @@ func (db *DB) bucket(tx *bolt.Tx, name string) (*bolt.Bucket, error) {
 	return b, nil
 }
 
-// check reads everything that the file holds. It does not use bbolt's own check of pages: on some
-// damage that one takes all memory or ends the process.
+// check reads everything that the file holds, and brings a file of an older schema up to ours once it
+// is known to be whole. It does not use bbolt's own check of pages: on some damage that one takes all
+// memory or ends the process.
 func (db *DB) check() error {
 	ctx := context.Background()
-	if err := db.view(ctx, db.checkForm); err != nil {
+	var version int
+	err := db.view(ctx, func(tx *bolt.Tx) (err error) {
+		version, err = db.checkForm(tx)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	if _, err := db.NodeID(); err != nil {
@@ -82,29 +90,46 @@ func (db *DB) check() error {
 	if _, err := db.Groups(ctx); err != nil {
 		return err
 	}
-	_, err := db.Settings(ctx)
+	if _, err := db.Settings(ctx); err != nil {
+		return err
+	}
+	if version < schemaVersion {
+		if err := db.update(ctx, upgrade); err != nil {
+			return fmt.Errorf("bringing the data file [%s] from schema version %d to %d: %w", db.file, version, schemaVersion, err)
+		}
+	}
+	_, err = db.Rules(ctx)
 	return err
 }
 
-// checkForm refuses a file that has lost its end and a version that is not ours.
-func (db *DB) checkForm(tx *bolt.Tx) error {
-	info, err := os.Stat(db.file)
-	if err != nil {
+// upgrade makes a file of version 1 one of version 2, which a server of version 1 refuses.
+func upgrade(tx *bolt.Tx) error {
+	if _, err := tx.CreateBucketIfNotExists([]byte(rulesBucket)); err != nil {
 		return err
 	}
+	return tx.Bucket([]byte(nodeBucket)).Put([]byte(versionKey), []byte(strconv.Itoa(schemaVersion)))
+}
+
+// checkForm returns the schema version of a file, and refuses one that has lost its end and a version
+// that is not ours.
+func (db *DB) checkForm(tx *bolt.Tx) (version int, err error) {
+	info, err := os.Stat(db.file)
+	if err != nil {
+		return 0, err
+	}
 	if info.Size() < tx.Size() {
-		return db.damaged(fmt.Errorf("it has %d bytes of %d", info.Size(), tx.Size()))
+		return 0, db.damaged(fmt.Errorf("it has %d bytes of %d", info.Size(), tx.Size()))
 	}
 	node, err := db.bucket(tx, nodeBucket)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	text := string(node.Get([]byte(versionKey)))
-	switch version, err := strconv.Atoi(text); {
+	switch version, err = strconv.Atoi(text); {
 	case err != nil || version < 1:
-		return db.damaged(fmt.Errorf("its schema version [%.100s] is none", text))
+		return 0, db.damaged(fmt.Errorf("its schema version [%.100s] is none", text))
 	case version > schemaVersion:
-		return &VersionError{File: db.file, Found: version, Known: schemaVersion}
+		return 0, &VersionError{File: db.file, Found: version, Known: schemaVersion}
 	}
-	return nil
+	return version, nil
 }

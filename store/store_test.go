@@ -4,17 +4,21 @@ import (
 	"bytes"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 	"go.uber.org/goleak"
 
 	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/rules"
 	"github.com/wlmserver/wlmserver/settings"
 	"github.com/wlmserver/wlmserver/store"
 	"github.com/wlmserver/wlmserver/store/contract"
@@ -60,6 +64,11 @@ func reopening(t *testing.T) func() *store.DB {
 func TestGroupsContract(t *testing.T) {
 	next := reopening(t)
 	contract.Groups(t, func() groups.Repository { return next() })
+}
+
+func TestRulesContract(t *testing.T) {
+	next := reopening(t)
+	contract.Rules(t, func() rules.Repository { return next() })
 }
 
 func TestSettingsContract(t *testing.T) {
@@ -198,7 +207,8 @@ func TestClosed(t *testing.T) {
 	_, errID := db.NodeID()
 	_, errGroups := db.Groups(ctx)
 	_, errSettings := db.Settings(ctx)
-	for _, err := range []error{errID, errGroups, errSettings, db.PutSettings(ctx, nil), db.DeleteGroup(ctx, "a")} {
+	_, errRules := db.Rules(ctx)
+	for _, err := range []error{errID, errGroups, errRules, errSettings, db.PutSettings(ctx, nil), db.DeleteGroup(ctx, "a"), db.DeleteRule(ctx, "a")} {
 		if _, damaged := errors.AsType[*store.DamagedError](err); err == nil || damaged {
 			t.Errorf("error %v", err)
 		}
@@ -240,6 +250,12 @@ func filled(t *testing.T) string {
 	if err := db.PutSettings(t.Context(), map[string]string{"search.max_buckets": "5"}); err != nil {
 		t.Fatal(err)
 	}
+	for i := range 20 {
+		r := &rules.Rule{ID: fmt.Sprint("rule-", i), Description: "d", Indices: []string{fmt.Sprint("i", i)}, Group: "g", UpdatedAt: time.UnixMilli(1).UTC()}
+		if err := db.PutRule(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -261,10 +277,10 @@ func TestNewerSchema(t *testing.T) {
 	for range 2 { // the lock is given back each time
 		_, err = store.Open(dir)
 		e, ok := errors.AsType[*store.VersionError](err)
-		if !ok || e.Found != 7 || e.Known != 1 || !strings.Contains(e.File, dir) {
+		if !ok || e.Found != 7 || e.Known != 2 || !strings.Contains(e.File, dir) {
 			t.Fatalf("error %v", err)
 		}
-		for _, part := range []string{e.File, "version 7", "up to 1", "path.data"} {
+		for _, part := range []string{e.File, "version 7", "up to 2", "path.data"} {
 			if !strings.Contains(e.Error(), part) {
 				t.Errorf("%q does not say %q", e, part)
 			}
@@ -274,6 +290,64 @@ func TestNewerSchema(t *testing.T) {
 	if err != nil || string(after) != string(before) {
 		t.Errorf("the refused file was changed (%v)", err)
 	}
+}
+
+// older makes the closed file of a folder one as the first version of the schema had it.
+func older(t *testing.T, dir string) {
+	t.Helper()
+	edit(t, dir, func(tx *bolt.Tx) error {
+		if err := tx.DeleteBucket([]byte("rules")); err != nil {
+			return err
+		}
+		return tx.Bucket([]byte("node")).Put([]byte("schema_version"), []byte("1"))
+	})
+}
+
+func TestOlderSchema(t *testing.T) {
+	dir := filled(t)
+	db := open(t, dir)
+	before := stored(t, db)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	older(t, dir)
+	rule := &rules.Rule{ID: "r", Description: "d", Indices: []string{"a"}, Group: "g", UpdatedAt: time.UnixMilli(1).UTC()}
+	for round := range 2 {
+		db, err := store.Open(dir)
+		if err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		all, err := db.Rules(t.Context())
+		if err != nil || len(all) != round {
+			t.Errorf("round %d: rules %v, %v", round, all, err)
+		}
+		if now := stored(t, db); !reflect.DeepEqual(now, before) {
+			t.Errorf("round %d: %v, want %v", round, now, before)
+		}
+		if err := errors.Join(db.PutRule(t.Context(), rule), db.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	edit(t, dir, func(tx *bolt.Tx) error {
+		if v := string(tx.Bucket([]byte("node")).Get([]byte("schema_version"))); v != "2" {
+			t.Errorf("schema version %s: a server that knows no rules would lose them", v)
+		}
+		return nil
+	})
+}
+
+// A damaged file is not changed, whatever its version.
+func TestDamagedOlderSchema(t *testing.T) {
+	dir := filled(t)
+	older(t, dir)
+	edit(t, dir, func(tx *bolt.Tx) error { return tx.Bucket([]byte("groups")).Put([]byte("id"), []byte("{")) })
+	wantDamaged(t, dir)
+	edit(t, dir, func(tx *bolt.Tx) error {
+		if tx.Bucket([]byte("rules")) != nil || string(tx.Bucket([]byte("node")).Get([]byte("schema_version"))) != "1" {
+			t.Error("the damaged file was changed")
+		}
+		return nil
+	})
 }
 
 func TestDamagedContent(t *testing.T) {
@@ -288,6 +362,10 @@ func TestDamagedContent(t *testing.T) {
 		"a version of nothing":       put("node", "schema_version", "0"),
 		"a node id that is none":     put("node", "node_id", "AAAA"),
 		"no groups":                  func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte("groups")) },
+		"a rule that is cut":         put("rules", "id", `{"id":"id","descr`),
+		"a rule of another id":       put("rules", "id", `{"id":"other","description":"d"}`),
+		"a rule of a newer version":  put("rules", "id", `{"id":"id","description":"d","priority":1}`),
+		"no rules":                   func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte("rules")) },
 		"no settings":                func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte("settings")) },
 		"no schema":                  func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte("node")) },
 		"no version":                 func(tx *bolt.Tx) error { return tx.Bucket([]byte("node")).Delete([]byte("schema_version")) },

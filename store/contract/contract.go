@@ -1,4 +1,4 @@
-// Package contract says in tests what a repository of groups and of settings must do. Every
+// Package contract says in tests what a repository of groups, of rules and of settings must do. Every
 // implementation runs them from a test of its own:
 //
 //	func TestGroups(t *testing.T) {
