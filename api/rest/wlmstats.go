@@ -79,12 +79,16 @@ func (s *Server) statsOf(nodes, ids []string) members {
 		why := notFound(fmt.Sprintf("no workload group has the id [%s]; GET _wlm/workload_group lists those there are", missing))
 		return with(nodesDTO{Total: 1, Failed: 1, Failures: []*failure{nodeFailure(s.cfg.Node.ID, why)}})
 	}
-	return with(answered(1), member{s.cfg.Node.ID, members{{"workload_groups", wanted}}})
+	printed := members{}
+	for _, g := range wanted {
+		printed = append(printed, member{g.Group, newGroupStatsDTO(g)})
+	}
+	return with(answered(1), member{s.cfg.Node.ID, members{{"workload_groups", printed}}})
 }
 
 // groupStats are the statistics of the groups with the given ids, of all without ids or with _all, sorted by id. missing
 // is the first id that no group has.
-func (s *Server) groupStats(ids []string) (wanted members, missing string) {
+func (s *Server) groupStats(ids []string) (wanted []*stats.GroupStats, missing string) {
 	all := s.cfg.Stats.Groups()
 	everything := len(ids) == 0 || slices.Contains(ids, "_all")
 	for _, id := range ids {
@@ -92,10 +96,9 @@ func (s *Server) groupStats(ids []string) (wanted members, missing string) {
 			return nil, id
 		}
 	}
-	wanted = members{}
 	for i := range all {
 		if g := &all[i]; everything || slices.Contains(ids, g.Group) {
-			wanted = append(wanted, member{g.Group, newGroupStatsDTO(g)})
+			wanted = append(wanted, g)
 		}
 	}
 	return wanted, ""
