@@ -15,8 +15,8 @@
 //     task, never waits and is counted nowhere.
 //  2. The task is registered. Its context ends when somebody cancels it, with
 //     the reason as the context's cause.
-//  3. Group and limits are read, from one snapshot each, and the deadline is
-//     armed: it bounds the wait as well as the work.
+//  3. Rules, group and limits are read, from one snapshot each, and the deadline
+//     is armed: it bounds the wait as well as the work.
 //  4. The search asks for admission. It runs at once, waits for a permit, or is
 //     refused. One that is cancelled while it waits never runs.
 //  5. The executor works. Whoever was admitted gets that far, and ends like any

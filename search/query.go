@@ -69,7 +69,7 @@ func (q *query) start(ctx context.Context, parent *tasks.Task) error {
 	q.task = t
 
 	r := q.request
-	g := q.service.config.Groups().ByID(r.GroupID)
+	g := q.service.config.Groups().ByID(q.groupID(parent))
 	q.admission = wlm.Request{Group: groups.DefaultID, Principal: r.Principal}
 	q.groupName = groups.DefaultID
 	if g != nil {

@@ -50,8 +50,10 @@ type Request struct {
 	// Indices are the names and patterns of the path; empty means all.
 	Indices []string
 
-	// GroupID is the workload group that the request names. An empty or
-	// unknown id stands for the default group.
+	// GroupID is the workload group that the request names; an unknown id
+	// stands for the default group. Where it is empty the group is that of the
+	// search on whose behalf this one runs, or the one that a rule gives, or the
+	// default group.
 	GroupID string
 	// Principal is who asks. It bounds what the search may take, and it owns
 	// the scroll that the search opens.

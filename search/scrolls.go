@@ -13,7 +13,8 @@ import (
 // scroll is an open scroll: an execution that is asked for page after page.
 type scroll struct {
 	id        string
-	owner     string // the user who opened it; empty for nobody known
+	owner     string   // the user who opened it; empty for nobody known
+	indices   []string // of the request that opened it
 	execution Execution
 
 	// turn holds a token while no page is worked at. Who takes it works at one.
@@ -30,6 +31,7 @@ func newScroll(r *Request, e Execution) *scroll {
 	sc := &scroll{
 		id:        r.ScrollID,
 		owner:     r.Principal.User,
+		indices:   r.Indices,
 		execution: e,
 		turn:      make(chan struct{}, 1),
 		keepAlive: r.ScrollKeepAlive,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/rules"
 	"github.com/wlmserver/wlmserver/settings"
 	"github.com/wlmserver/wlmserver/tasks"
 	"github.com/wlmserver/wlmserver/wlm"
@@ -27,6 +28,9 @@ type Config struct {
 	Groups    func() *groups.Snapshot
 	Settings  func() *settings.Snapshot
 	Executor  Executor
+
+	// Rules find the group of searches that name none; nil stands for no rules.
+	Rules func() *rules.Snapshot
 
 	// IsAdmin says who may read on in anybody's scroll; nil stands for nobody.
 	// Everyone may in their own.
@@ -59,6 +63,10 @@ type Service struct {
 func New(c Config) *Service {
 	if c.IsAdmin == nil {
 		c.IsAdmin = func(wlm.Principal) bool { return false }
+	}
+	if c.Rules == nil {
+		none := &rules.Snapshot{}
+		c.Rules = func() *rules.Snapshot { return none }
 	}
 	if c.MaxConcurrentSearches == 0 {
 		c.MaxConcurrentSearches = defaultMaxConcurrentSearches
