@@ -45,8 +45,10 @@ type call struct {
 
 	deadline bodyDeadline
 
-	pretty bool // the answer is for people to read
-	human  bool // with times and sizes for people to read
+	format format // of the answer; anyFormat is JSON
+	pretty bool   // the answer is for people to read
+	human  bool   // with times and sizes for people to read
+	trace  bool   // errors tell how they came about
 
 	status int // of the answer; 0 while there is none
 }
@@ -135,10 +137,11 @@ func (c *call) checkSize() error {
 
 // readFormat reads how the answer is to look. GET / is pretty unless told otherwise.
 func (c *call) readFormat() error {
-	var prettyErr, humanErr error
+	c.format = c.wantedFormat()
+	var prettyErr, humanErr, traceErr error
 	c.pretty, prettyErr = c.flag("pretty", c.path == "/")
 	c.human, humanErr = c.flag("human", false)
-	_, traceErr := c.flag("error_trace", false)
+	c.trace, traceErr = c.flag("error_trace", false)
 	return cmp.Or(prettyErr, humanErr, traceErr)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"strconv"
@@ -263,10 +264,9 @@ func nodeFailure(node string, why *failure) *failure {
 // phaseFailure is a search that failed as a whole. Equal failures of shards of one index are listed once. The cause is
 // the error's own, unless that is only what a shard says too: then it is the first root cause.
 func phaseFailure(e *search.PhaseError) *failure {
-	f := &failure{typ: "search_phase_execution_exception", reason: e.Reason, roots: []*failure{}}
+	f := &failure{typ: "search_phase_execution_exception", reason: e.Reason, roots: []*failure{}, shards: []shardFailure{}}
 	type distinct struct{ index, typ, reason string }
 	seen := make(map[distinct]bool)
-	var shards []byte
 	own := e.Cause
 	for i, s := range e.Failures {
 		why := describe(s.Err)
@@ -289,9 +289,9 @@ func phaseFailure(e *search.PhaseError) *failure {
 		}
 		seen[key] = true
 		f.roots = append(f.roots, why.root())
-		shards = appendShardFailure(shards, s, why)
+		f.shards = append(f.shards, shardFailure{s, why})
 	}
-	f.extra = fields{quoted("phase", e.Phase), {"grouped", []byte("true")}, {"failed_shards", append(append([]byte{'['}, shards...), ']')}}
+	f.extra = fields{quoted("phase", e.Phase), {"grouped", []byte("true")}}
 	switch {
 	case own != nil:
 		f.cause = describe(own)
@@ -314,25 +314,6 @@ func isBeforeStart(err error) bool {
 	return ok && c.BeforeStart
 }
 
-func appendShardFailure(b []byte, s search.ShardFailure, why *failure) []byte {
-	if len(b) > 0 {
-		b = append(b, ',')
-	}
-	b = strconv.AppendInt(append(b, `{"shard":`...), int64(s.Shard), 10)
-	b = append(b, `,"index":`...)
-	if s.Index == "" {
-		b = append(b, "null"...)
-	} else {
-		b = jsondoc.AppendString(b, s.Index)
-	}
-	if s.Node != "" {
-		b = jsondoc.AppendString(append(b, `,"node":`...), s.Node)
-	}
-	b = append(b, `,"reason":{`...)
-	b = why.appendMembers(b, true)
-	return append(b, '}', '}')
-}
-
 // fail answers with an error.
 func (c *call) fail(err error) { c.writeFailure(c.explain(err)) }
 
@@ -352,11 +333,15 @@ func (c *call) writeFailure(f *failure) {
 		c.send(f.status, "", nil)
 		return
 	}
-	header := f.header
+	maps.Copy(c.Header(), f.header)
 	if f.status == http.StatusTooManyRequests {
-		header = http.Header{"Retry-After": {strconv.Itoa(seconds(f.retryAfter))}}
+	if c.trace {
+		f.traced()
 	}
-	c.write(&answer{status: f.status, header: header, body: f.body()})
+		c.Header()["Retry-After"] = []string{strconv.Itoa(seconds(f.retryAfter))}
+	}
+	body, mediaType := c.layOut(f.body())
+	c.send(f.status, mediaType, body)
 }
 
 // seconds rounds up to whole seconds, at least one.

@@ -3,9 +3,11 @@ package rest
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/wlmserver/wlmserver/internal/jsondoc"
+	"github.com/wlmserver/wlmserver/search"
 )
 
 // failure is an error as it looks on the wire. As an error it says its reason.
@@ -13,9 +15,11 @@ type failure struct {
 	status     int
 	typ        string // OpenSearch's name of the exception
 	reason     string
-	noReason   bool   // the reason is null
-	extra      fields // further members behind the reason
+	noReason   bool           // the reason is null
+	extra      fields         // further members behind the reason
+	shards     []shardFailure // printed behind them; nil for no such member
 	cause      *failure
+	trace      bool       // tell how it came about
 	roots      []*failure // the root causes; nil: found by following the causes
 	shape      shape
 	header     http.Header   // further headers; may be nil
@@ -90,11 +94,71 @@ func (f *failure) appendMembers(b []byte, causes bool) []byte {
 		b = append(jsondoc.AppendString(append(b, ','), x.name), ':')
 		b = append(b, x.value...)
 	}
+	if f.shards != nil {
+		b = append(b, `,"failed_shards":[`...)
+		for i, s := range f.shards {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = s.append(b)
+		}
+		b = append(b, ']')
+	}
 	if causes && f.cause != nil {
 		b = append(b, `,"caused_by":{`...)
 		b = append(f.cause.appendMembers(b, true), '}')
 	}
+	if f.trace {
+		b = jsondoc.AppendString(append(b, `,"stack_trace":`...), f.stackTrace())
+	}
 	return b
+}
+
+// stackTrace is the error and what caused it, a line each. There is no more to tell: errors carry no stack here.
+func (f *failure) stackTrace() string {
+	var b strings.Builder
+	for e := f; e != nil; e = e.cause {
+		if e != f {
+			b.WriteString("\nCaused by: ")
+		}
+		b.WriteString(e.typ + ": " + e.reason)
+	}
+	return b.String()
+}
+
+// traced has the error, its causes and all that is listed with it tell how they came about.
+func (f *failure) traced() {
+	for e := f; e != nil && !e.trace; e = e.cause {
+		e.trace = true
+		for _, r := range e.roots {
+			r.traced()
+		}
+		for _, s := range e.shards {
+			s.why.traced()
+		}
+	}
+}
+
+// shardFailure is what happened to a shard of a search.
+type shardFailure struct {
+	search.ShardFailure
+	why *failure
+}
+
+func (s shardFailure) append(b []byte) []byte {
+	b = strconv.AppendInt(append(b, `{"shard":`...), int64(s.Shard), 10)
+	b = append(b, `,"index":`...)
+	if s.Index == "" {
+		b = append(b, "null"...)
+	} else {
+		b = jsondoc.AppendString(b, s.Index)
+	}
+	if s.Node != "" {
+		b = jsondoc.AppendString(append(b, `,"node":`...), s.Node)
+	}
+	b = append(b, `,"reason":{`...)
+	b = s.why.appendMembers(b, true)
+	return append(b, '}', '}')
 }
 
 // MarshalJSON prints the error as it stands in a list of several, without root causes.

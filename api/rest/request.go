@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"compress/gzip"
 	"errors"
 	"io"
 	"net/http"
@@ -33,8 +34,8 @@ const (
 // takesLines says whether the body may be newline-delimited JSON.
 func (k bodyKind) takesLines() bool { return k == lines || k == requiredLines }
 
-// readBody reads the whole body into c.body, within the limits, as far as the route wants one. The bytes are the
-// budget's until the request has been answered.
+// readBody reads the whole body into c.body, within the limits, as far as the route wants one: inflated, and in JSON. The
+// bytes are the budget's until the request has been answered.
 func (c *call) readBody(kind bodyKind) error {
 	if kind == noBody {
 		return nil
@@ -50,11 +51,38 @@ func (c *call) readBody(kind bodyKind) error {
 		}
 	}
 	if c.r.ContentLength < 0 && len(c.body) > 0 { // chunked: whether there is anything was not known before
-		return c.checkMediaType(kind.takesLines())
+		if err := c.checkMediaType(kind.takesLines()); err != nil {
+			return err
+		}
+	}
+	if err := c.toJSON(); err != nil {
+		return err
 	}
 	if len(c.body) == 0 && (kind == required || kind == requiredLines) {
 		return noBodySent("send a JSON document with Content-Type: application/json")
 	}
+	return nil
+}
+
+// toJSON turns a body in YAML into JSON. The answer is in YAML then too, unless the request says otherwise.
+func (c *call) toJSON() error {
+	if len(c.body) == 0 || formatOf(c.r.Header.Get("Content-Type")) != inYAML {
+		return nil
+	}
+	if c.format == anyFormat {
+		c.format = inYAML
+	}
+	document, err := c.yamlToJSON(c.body)
+	if err != nil {
+		return err
+	}
+	if more := int64(cap(document)) - int64(cap(c.body)); more > 0 {
+		if err := c.hold(more); err != nil {
+			return err
+		}
+	}
+	c.body = document
+	c.r.Header["Content-Type"] = []string{"application/json"} // for whoever gets the request from here
 	return nil
 }
 
@@ -63,11 +91,24 @@ func noBodySent(remedy string) *failure {
 	return &failure{status: http.StatusBadRequest, typ: "parse_exception", reason: "the request needs a body: " + remedy}
 }
 
-// drain reads the body. A sender that stays silent for bodyProgress is cut off; whoever keeps sending may take as long
-// as it wants, and holds only what has come.
+// drain reads the body, and inflates it if it is compressed. A sender that stays silent for bodyProgress is cut off;
+// whoever keeps sending may take as long as it wants, and holds only what has come.
 func (c *call) drain() error {
 	most := c.s.cfg.Limits.MaxContentLength
-	if n := c.r.ContentLength; n > 0 {
+	sent := &sentBody{c: c}
+	var body io.Reader = sent
+	compressed := c.compressed()
+	if compressed {
+		z, err := gzip.NewReader(sent)
+		switch {
+		case errors.Is(err, io.EOF): // nothing at all
+			c.deadline.clear()
+			return nil
+		case err != nil:
+			return sent.explain(err)
+		}
+		body = z
+	} else if n := c.r.ContentLength; n > 0 {
 		most = n
 	}
 	var buf []byte
@@ -79,8 +120,7 @@ func (c *call) drain() error {
 			}
 			buf = append(make([]byte, 0, room), buf...)
 		}
-		c.deadline.renew()
-		n, err := c.r.Body.Read(buf[len(buf):cap(buf)])
+		n, err := body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		switch {
 		case int64(len(buf)) > most:
@@ -88,15 +128,59 @@ func (c *call) drain() error {
 		case errors.Is(err, io.EOF):
 			c.body = buf
 			c.deadline.clear()
+			if compressed {
+				c.r.Header.Del("Content-Encoding") // for whoever gets the request from here
+			}
 			return nil
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			c.Header().Set("Connection", "close")
-			return &failure{status: http.StatusRequestTimeout, typ: "timeout_exception",
-				reason: "no byte of the request body came for " + bodyProgress.String() + ": send it without such pauses"}
 		case err != nil:
-			c.Header().Set("Connection", "close")
-			return illegalArgument("the request body ended early or is badly framed: send it whole")
+			return sent.explain(err)
 		}
+	}
+}
+
+// compressed says whether the body is to be inflated. Other codings are refused before or after it has been read.
+func (c *call) compressed() bool {
+	coding := c.r.Header.Get("Content-Encoding")
+	return strings.EqualFold(coding, gzipCoding) || strings.EqualFold(coding, "x-gzip")
+}
+
+// sentBody is the body as it comes over the connection.
+type sentBody struct {
+	c   *call
+	n   int64 // bytes so far
+	err error // what ended it; nil at its end, and before
+}
+
+// errTooLong: the body is longer than it may be even before it is inflated. What it holds may be nothing, and without end.
+var errTooLong = errors.New("too long")
+
+// Read reads what comes, for which the sender has bodyProgress.
+func (s *sentBody) Read(p []byte) (int, error) {
+	s.c.deadline.renew()
+	n, err := s.c.r.Body.Read(p)
+	if s.n += int64(n); s.n > s.c.s.cfg.Limits.MaxContentLength {
+		err = errTooLong
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}
+
+// explain tells why a body could not be read.
+func (s *sentBody) explain(err error) *failure {
+	switch {
+	case errors.Is(s.err, errTooLong):
+		return tooLarge()
+	case errors.Is(s.err, os.ErrDeadlineExceeded):
+		s.c.Header().Set("Connection", "close")
+		return &failure{status: http.StatusRequestTimeout, typ: "timeout_exception",
+			reason: "no byte of the request body came for " + bodyProgress.String() + ": send it without such pauses"}
+	case s.err != nil:
+		s.c.Header().Set("Connection", "close")
+		return illegalArgument("the request body ended early or is badly framed: send it whole")
+	default:
+		return illegalArgument("the request body is not the gzip that its Content-Encoding promises: %v", err)
 	}
 }
 
@@ -127,10 +211,10 @@ func (c *call) hold(n int64) error {
 	return nil
 }
 
-// checkMediaType refuses a body that is not JSON, or lines of JSON where those are taken.
+// checkMediaType refuses a body that is neither JSON nor YAML, nor lines of JSON where those are taken.
 func (c *call) checkMediaType(linesToo bool) error {
-	if enc := c.r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
-		return plainError(http.StatusUnsupportedMediaType, "Content-Encoding ["+enc+"] is not supported: send the body uncompressed")
+	if enc := c.r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") && !c.compressed() {
+		return plainError(http.StatusUnsupportedMediaType, "Content-Encoding ["+enc+"] is not supported: send the body as gzip, or uncompressed")
 	}
 	types := c.r.Header["Content-Type"]
 	if len(types) > 1 {
@@ -147,8 +231,10 @@ func (c *call) checkMediaType(linesToo bool) error {
 	case media == "":
 	case !ok || kindName == "" || sub == "" || strings.ContainsAny(media, " \t,"):
 		return badContentType("header Content-Type [" + ct + "] is not a media type such as application/json")
-	case media == "application/json", media == "application/vnd.opensearch+json":
+	case formatOf(media) == inJSON, formatOf(media) == inYAML && !linesToo:
 		return nil
+	case media == "application/cbor", media == "application/smile", media == "application/vnd.opensearch+cbor", media == "application/vnd.opensearch+smile":
+		return plainError(http.StatusNotAcceptable, "Content-Type header ["+ct+"] is not supported: send JSON or YAML")
 	case media == "application/x-ndjson", media == "application/vnd.opensearch+x-ndjson":
 		if linesToo {
 			return nil
@@ -171,8 +257,10 @@ func (c *call) source() ([]byte, error) {
 	switch ct := c.query.Get("source_content_type"); {
 	case ct == "":
 		return nil, illegalState("parameter [source] needs [source_content_type] beside it: application/json")
+	case formatOf(ct) == inYAML:
+		return c.yamlToJSON([]byte(c.query.Get("source")))
 	case !strings.HasPrefix(strings.ToLower(ct), "application/json"):
-		return nil, illegalState("parameter [source_content_type] must be application/json, not [%s]", ct)
+		return nil, illegalState("parameter [source_content_type] must be application/json or application/yaml, not [%s]", ct)
 	}
 	return []byte(c.query.Get("source")), nil
 }

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"math"
@@ -45,27 +46,23 @@ func (c *call) write(a *answer) {
 			return
 		}
 	}
-	h := c.Header()
-	maps.Copy(h, a.header)
+	maps.Copy(c.Header(), a.header)
 	mediaType := a.mediaType
 	if mediaType == "" {
-		mediaType = jsonType
-		if c.pretty {
-			body = jsondoc.Pretty(make([]byte, 0, 2*len(body)), body)
-		}
+		body, mediaType = c.layOut(c.filter(body))
 	}
-	status := a.status
-	if status == 0 {
-		status = http.StatusOK
-	}
-	c.send(status, mediaType, body)
+	c.send(cmp.Or(a.status, http.StatusOK), mediaType, body)
 }
 
-// send sends headers and body; of the body of a HEAD request only the length.
+// send sends headers and body, compressed if the client wants that; of the body of a HEAD request only the length.
 func (c *call) send(status int, mediaType string, body []byte) {
 	h := c.Header()
 	if mediaType != "" {
 		h["Content-Type"] = []string{mediaType}
+	}
+	if len(body) > 0 && len(h["Content-Encoding"]) == 0 && takesGzip(c.r.Header) {
+		h["Content-Encoding"] = []string{gzipCoding}
+		body = c.s.compressor.gzip(body)
 	}
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	c.WriteHeader(status)

@@ -116,7 +116,9 @@ func New(c Config) *Server {
 		contexts: sync.Pool{New: func() any { return chi.NewRouteContext() }},
 		fixed:    make(map[string]bool),
 		bodies:   &budget{limit: c.Limits.MaxInFlightBytes},
-		watch:    newWatch(),
+
+		compressor: newCompressor(),
+		watch:      newWatch(),
 	}
 	s.mount()
 	return s

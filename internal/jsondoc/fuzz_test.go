@@ -24,6 +24,8 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		jsondoc.Pretty(nil, b)
+		jsondoc.YAML(nil, b)
+		jsondoc.ParseFilter("a.*,**.c,-b").Apply(nil, b)
 		v, err := jsondoc.Parse(b)
 		if err != nil {
 			var e *jsondoc.SyntaxError
@@ -48,6 +50,11 @@ func FuzzParse(f *testing.F) {
 		again, err = jsondoc.Parse(appendValue(nil, v))
 		if err != nil || dump(again) != dump(v) {
 			t.Fatalf("printed form: %v, %v", again, err)
+		}
+		if all := jsondoc.ParseFilter("**").Apply(nil, b); v.Kind == jsondoc.Object {
+			if again, err = jsondoc.Parse(all); err != nil || dump(again) != dump(v) {
+				t.Fatalf("filtered form: %v, %v", again, err)
+			}
 		}
 		if v.Kind == jsondoc.String {
 			var s string
