@@ -11,8 +11,9 @@ import (
 // Result is what became of a load. Times are in milliseconds.
 type Result struct {
 	URL     string  `json:"url"`
-	Request string  `json:"request"` // method and path
-	Loop    string  `json:"loop"`    // "closed" or "open"
+	Method  string  `json:"method"`
+	Path    string  `json:"path"`
+	Loop    string  `json:"loop"` // "closed" or "open"
 	Clients int     `json:"clients,omitempty"`
 	Rate    float64 `json:"rate,omitempty"`
 	Seed    uint64  `json:"seed"`

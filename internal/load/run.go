@@ -219,7 +219,7 @@ func (d *driver) showProgress(ended <-chan struct{}) {
 // conclude compares, tidies up and puts the figures together.
 func (d *driver) conclude(ctx context.Context) (*Result, error) {
 	o := d.options
-	r := &Result{URL: d.url.Redacted(), Request: o.Method + " " + o.Path, Loop: "closed", Clients: o.Clients, Seed: o.Seed, Shared: o.Shared,
+	r := &Result{URL: d.url.Redacted(), Method: o.Method, Path: o.Path, Loop: "closed", Clients: o.Clients, Seed: o.Seed, Shared: o.Shared,
 		Seconds: d.elapsed.Seconds(), Answers: []AnswerCount{}, Conservation: []Check{}}
 	if o.Rate != 0 {
 		r.Loop, r.Rate, r.Clients = "open", o.Rate, 0

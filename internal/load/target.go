@@ -31,7 +31,7 @@ type target struct {
 	ended bool           // nothing is waited for any more
 }
 
-// template is a request but for its number: what stands before it, and after it in both forms.
+// template is the beginning of a request in both forms; see head.
 type template struct{ plain, cancelsItself []byte }
 
 const dialTimeout = 10 * time.Second
@@ -69,7 +69,7 @@ func address(u *url.URL) string {
 
 // tlsConfig resumes sessions, so that a connection after the first costs less.
 func tlsConfig(u *url.URL, o *Options) *tls.Config {
-	return &tls.Config{ServerName: u.Hostname(), InsecureSkipVerify: o.Insecure, //nolint:gosec // asked for by a flag
+	return &tls.Config{ServerName: u.Hostname(), InsecureSkipVerify: o.Insecure,
 		NextProtos: []string{"http/1.1"}, ClientSessionCache: tls.NewLRUClientSessionCache(0)}
 }
 
@@ -81,7 +81,7 @@ func withParameter(path, name, value string) string {
 	return path + separator + name + "=" + value
 }
 
-// head is a request up to where its X-Opaque-Id ends in a number, but for the method's body, which follows it.
+// head is the beginning of a request: all of its headers, but for the value of the last one, which is its X-Opaque-Id.
 func head(u *url.URL, o *Options, path, group, credentials string) []byte {
 	var b strings.Builder
 	line := func(parts ...string) {

@@ -72,7 +72,7 @@ func (p *printer) head() {
 	if r.Loop == "open" {
 		loop = fmt.Sprintf("open loop, %s requests/s", figure(r.Rate))
 	}
-	fmt.Fprintf(p.out, "%s%s\n%s, %.2f s, seed %d\n", r.URL, strings.TrimPrefix(" "+r.Request, " "+strings.Fields(r.Request)[0]+" "), loop, r.Seconds, r.Seed)
+	fmt.Fprintf(p.out, "%s %s%s\n%s, %.2f s, seed %d\n", r.Method, r.URL, r.Path, loop, r.Seconds, r.Seed)
 	fmt.Fprintf(p.out, "\nsent %d, answered %d, %s answers/s", r.Sent, r.Answered, figure(r.PerSecond))
 	for _, f := range []struct {
 		what  string

@@ -12,7 +12,7 @@ import (
 
 func sample() *load.Result {
 	return &load.Result{
-		URL: "http://h:1", Request: "POST /i/_search", Loop: "open", Rate: 12.5, Seed: 3, Seconds: 2,
+		URL: "http://h:1", Method: "POST", Path: "/i/_search", Loop: "open", Rate: 12.5, Seed: 3, Seconds: 2,
 		Sent: 100, Unsent: 4, Answered: 97, Completed: 80, Throttled: 17, Disconnected: 2, Lost: 1, PerSecond: 48.5, InFlightPeak: 9,
 		LagMax: 1.25, DriverCPU: 11.234, CancelsAsked: 5, CancelsDone: 3, CancelsLate: 2,
 		Answers:  []load.AnswerCount{{200, "", 80}, {429, "rejected_execution_exception", 17}},
@@ -37,7 +37,7 @@ func TestText(t *testing.T) {
 	}
 	text := b.String()
 	for _, line := range [][]string{
-		{"http://h:1/i/_search"},
+		{"POST http://h:1/i/_search"},
 		{"open loop, 12.5 requests/s", "2.00 s", "seed 3"},
 		{"sent 100", "answered 97", "48.5 answers/s", "left by their client 2", "lost 1", "not sent for want of room 4"},
 		{"429 rejected_execution_exception", "17", "17.0 %"},
