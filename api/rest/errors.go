@@ -323,6 +323,9 @@ func (c *call) explain(err error) *failure {
 	if f.mistake != nil {
 		c.s.cfg.Log.Error().EmbedObject(c).Err(f.mistake).Msg("a request failed for a reason that has no place in the API")
 	}
+	if c.trace {
+		f.traced()
+	}
 	return f
 }
 
@@ -335,9 +338,6 @@ func (c *call) writeFailure(f *failure) {
 	}
 	maps.Copy(c.Header(), f.header)
 	if f.status == http.StatusTooManyRequests {
-	if c.trace {
-		f.traced()
-	}
 		c.Header()["Retry-After"] = []string{strconv.Itoa(seconds(f.retryAfter))}
 	}
 	body, mediaType := c.layOut(f.body())

@@ -103,7 +103,9 @@ type Server struct {
 	contexts sync.Pool       // of *chi.Context, for mux
 	fixed    map[string]bool // patterns without parameters: they hide those with
 	bodies   *budget
-	watch    *watch
+
+	compressor *compressor
+	watch      *watch
 }
 
 // New makes a server that is ready to answer. Close it after the http.Server that it serves has been shut down.
