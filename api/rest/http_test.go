@@ -26,7 +26,7 @@ func TestPlainErrors(t *testing.T) {
 		{"GET", "/a/b/c?x=1", 400, "", `{"error":"no handler found for uri [/a/b/c] and method [GET]"}`},
 		{"GET", "//_search", 400, "", `{"error":"no handler found for uri [//_search] and method [GET]"}`},
 		{"GET", "/_cluster/health//", 400, "", `{"error":"no handler found for uri [/_cluster/health//] and method [GET]"}`},
-		{"GET", "/_nodes/stats", 400, "", `{"error":"no handler found for uri [/_nodes/stats] and method [GET]"}`},
+		{"GET", "/_nodes/usage", 400, "", `{"error":"no handler found for uri [/_nodes/usage] and method [GET]"}`},
 		{"GET", "/_nodes/_local/hot_threads", 400, "", `{"error":"no handler found for uri [/_nodes/_local/hot_threads] and method [GET]"}`},
 		{"POST", "/_tasks?detailed", 405, "GET", `{"error":"method [POST] is not allowed for uri [/_tasks?detailed], allowed: [GET]","status":405}`},
 		{"GET", "/_tasks/_cancel", 405, "POST", `{"error":"method [GET] is not allowed for uri [/_tasks/_cancel], allowed: [POST]","status":405}`},

@@ -84,13 +84,14 @@ func TestListStatsOfSome(t *testing.T) {
 
 func TestListStatsObjects(t *testing.T) {
 	s := newServer(t)
-	s.group("a", "")
+	id := s.group("a", "")
 	usage := regexp.MustCompile(`"(CPU|MEMORY)_USAGE":"[^"]*"`)
 	const first = `{"NODE_ID":"` + nodeID + `","|":"|","WORKLOAD_GROUP_ID":"DEFAULT_WORKLOAD_GROUP","|":"|","TOTAL_COMPLETIONS":"0","|":"|","TOTAL_REJECTIONS":"0","|":"|","TOTAL_CANCELLATIONS":"0","|":"|",USED,"|":"|",USED}`
 	const footer = `{"NODE_ID":"No more pages available","|":"-","WORKLOAD_GROUP_ID":"-","|":"-","TOTAL_COMPLETIONS":"-","|":"-","TOTAL_REJECTIONS":"-","|":"-","TOTAL_CANCELLATIONS":"-","|":"-",USED,"|":"-",USED}`
 	r := s.do("GET", "/_list/wlm_stats?format=json&size=1", "").want(200)
 	next, _ := r.at("next_token").(string)
-	if got := usage.ReplaceAllString(r.body, "USED"); next == "" || got != `{"next_token":"`+next+`","wlm_stats":[`+first+`]}` {
+	leading := strings.Replace(first, "DEFAULT_WORKLOAD_GROUP", min("DEFAULT_WORKLOAD_GROUP", id), 1)
+	if got := usage.ReplaceAllString(r.body, "USED"); next == "" || got != `{"next_token":"`+next+`","wlm_stats":[`+leading+`]}` {
 		t.Errorf("%s", got)
 	}
 	if got := usage.ReplaceAllString(s.do("GET", "/_list/wlm_stats/stats/DEFAULT_WORKLOAD_GROUP?format=json", "").want(200).body, "USED"); got != `[`+first+`,`+strings.ReplaceAll(footer, `"|":"-"`, `"|":"|"`)+`]` {

@@ -104,8 +104,9 @@ type Server struct {
 	fixed    map[string]bool // patterns without parameters: they hide those with
 	bodies   *budget
 
-	compressor *compressor
-	watch      *watch
+	compressor  *compressor
+	watch       *watch
+	connections connections
 }
 
 // New makes a server that is ready to answer. Close it after the http.Server that it serves has been shut down.
@@ -126,12 +127,13 @@ func New(c Config) *Server {
 	return s
 }
 
-// Configure sets what the HTTP server around the handler needs: the handler, the hook that lets the server notice
-// clients that have gone, and header limits loose enough for this package to answer them itself, in OpenSearch's
-// shape. It sets no timeout.
+// Configure sets what the HTTP server around the handler needs: the handler, the hooks that let the server notice
+// clients that have gone and count connections, and header limits loose enough for this package to answer them itself,
+// in OpenSearch's shape. It sets no timeout.
 func (s *Server) Configure(h *http.Server) {
 	h.Handler = s.Handler()
 	h.ConnContext = s.ConnContext
+	h.ConnState = s.connections.follow(h.ConnState)
 	h.MaxHeaderBytes = int(max(http.DefaultMaxHeaderBytes, 4*(s.cfg.Limits.MaxHeaderSize+s.cfg.Limits.MaxInitialLineLength)))
 }
 
