@@ -15,6 +15,8 @@ const (
 	WLMMode = "wlm.workload_group.mode"
 	// MaxGroups is the largest number of workload groups.
 	MaxGroups = "node.workload_group.max_count"
+	// MaxRules is the largest number of rules that give searches their group.
+	MaxRules = "wlm.autotagging.max_rules"
 	// CancelAfter is how long a search may take, its time in the queue included, before it is
 	// cancelled; -1 is no limit.
 	CancelAfter = "search.cancel_after_time_interval"
@@ -175,7 +177,7 @@ func workloadSettings() []definition {
 		integer("wlm.workload_group.duress_streak", "3", 3, math.MaxInt32),
 		long("wlm.workload_group.enforcement_interval", "1000", 1000, math.MaxInt64),
 		integer(MaxGroups, "100", 1, 100).acting(),
-		integer("wlm.autotagging.max_rules", "200", 10, 500),
+		integer(MaxRules, "200", 10, 500).acting(),
 		long("wlm.rule.sync_refresh_interval_ms", "5000", 1000, math.MaxInt64),
 	}
 	for _, resource := range []string{"cpu", "memory"} {

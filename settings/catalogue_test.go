@@ -68,7 +68,7 @@ func TestCatalogue(t *testing.T) {
 	}
 	want := []string{
 		settings.MaxGroups, settings.CancelAfter, settings.AllowPartialResults,
-		settings.DefaultSearchTimeout, settings.MaxScrollKeepAlive, settings.MaxOpenScrolls, settings.WLMMode,
+		settings.DefaultSearchTimeout, settings.MaxScrollKeepAlive, settings.MaxOpenScrolls, settings.MaxRules, settings.WLMMode,
 	}
 	if !slices.Equal(acting, want) {
 		t.Errorf("settings with an effect: %v, want %v", acting, want)

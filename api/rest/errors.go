@@ -16,6 +16,7 @@ import (
 	"github.com/wlmserver/wlmserver/internal/jsondoc"
 	"github.com/wlmserver/wlmserver/internal/stub"
 	"github.com/wlmserver/wlmserver/internal/units"
+	"github.com/wlmserver/wlmserver/rules"
 	"github.com/wlmserver/wlmserver/search"
 	"github.com/wlmserver/wlmserver/settings"
 	"github.com/wlmserver/wlmserver/tasks"
@@ -96,6 +97,17 @@ func lookUp(err error) *failure {
 		return notFound(e.Error())
 	case *groups.TooManyError:
 		return illegalState("%s", e.Error())
+
+	case *rules.InvalidError:
+		f := illegalArgument("%s", e.Error())
+		if e.Line > 0 {
+			f.typ, f.extra = "parsing_exception", position(e.Line, e.Column)
+		}
+		return f
+	case *rules.NotFoundError:
+		return notFound(e.Error())
+	case *rules.TooManyError:
+		return rejected(e, 0)
 
 	case *settings.UnknownError, *settings.NotDynamicError:
 		return &failure{status: http.StatusBadRequest, typ: "settings_exception", reason: e.Error()}

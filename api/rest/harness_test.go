@@ -22,6 +22,7 @@ import (
 	"github.com/wlmserver/wlmserver/auth"
 	"github.com/wlmserver/wlmserver/groups"
 	"github.com/wlmserver/wlmserver/internal/stub"
+	"github.com/wlmserver/wlmserver/rules"
 	"github.com/wlmserver/wlmserver/search"
 	"github.com/wlmserver/wlmserver/settings"
 	"github.com/wlmserver/wlmserver/stats"
@@ -71,6 +72,8 @@ func newServer(t testing.TB, change ...func(*options)) *server {
 	must(t, err)
 	registry, err := groups.Open(ctx, &memoryGroups{}, groups.WithMaxCount(func() int { return cluster.Snapshot().Int(settings.MaxGroups) }))
 	must(t, err)
+	book, err := rules.Open(ctx, &memoryRules{}, registry.Snapshot, rules.WithMaxCount(func() int { return cluster.Snapshot().Int(settings.MaxRules) }))
+	must(t, err)
 
 	admission := wlm.New(wlm.WithMode(wlm.ModeEnabled), wlm.WithoutSweep(), wlm.WithVerification(func(violation string) { t.Error(violation) }))
 	admission.GroupsChanged(registry.Snapshot())
@@ -87,7 +90,7 @@ func newServer(t testing.TB, change ...func(*options)) *server {
 		executor = engine
 	}
 	service := search.New(search.Config{
-		Tasks: manager, Admission: admission, Groups: registry.Snapshot, Settings: cluster.Snapshot, Executor: executor,
+		Tasks: manager, Admission: admission, Groups: registry.Snapshot, Rules: book.Snapshot, Settings: cluster.Snapshot, Executor: executor,
 		IsAdmin: func(p wlm.Principal) bool { return who.IsAdmin(auth.User{Name: p.User, Roles: p.Roles}) },
 	})
 
@@ -108,7 +111,7 @@ func newServer(t testing.TB, change ...func(*options)) *server {
 	address := hs.Listener.Addr().String()
 	host, _, _ := net.SplitHostPort(address)
 	api := rest.New(rest.Config{
-		Search: service, Groups: registry, Settings: cluster, Tasks: manager, Auth: who, Admission: admission, Stub: engine,
+		Search: service, Groups: registry, Rules: book, Settings: cluster, Tasks: manager, Auth: who, Admission: admission, Stub: engine,
 		Stats: stats.New(stats.Source{Admission: admission, Tasks: manager, Groups: registry.Snapshot, HeapSize: 1 << 30}),
 		Node: rest.NodeInfo{
 			ID: nodeID, Name: nodeName, ClusterName: "golden", ClusterUUID: "dOq3Y9TERt6B5EpmxRQfww",
@@ -312,7 +315,7 @@ func (s *server) dial() (net.Conn, *bufio.Reader) {
 	return c, bufio.NewReader(c)
 }
 
-// memoryGroups and memorySettings stand for a store that nobody opens again.
+// memoryGroups, memoryRules and memorySettings stand for a store that nobody opens again.
 type memoryGroups struct{}
 
 func (*memoryGroups) Groups(context.Context) ([]*groups.Group, error) { return nil, nil }
@@ -320,6 +323,14 @@ func (*memoryGroups) Groups(context.Context) ([]*groups.Group, error) { return n
 func (*memoryGroups) PutGroup(context.Context, *groups.Group) error { return nil }
 
 func (*memoryGroups) DeleteGroup(context.Context, string) error { return nil }
+
+type memoryRules struct{}
+
+func (*memoryRules) Rules(context.Context) ([]*rules.Rule, error) { return nil, nil }
+
+func (*memoryRules) PutRule(context.Context, *rules.Rule) error { return nil }
+
+func (*memoryRules) DeleteRule(context.Context, string) error { return nil }
 
 type memorySettings struct{}
 

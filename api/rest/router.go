@@ -25,7 +25,7 @@ type action func() (*answer, error)
 
 // routes is the table of all paths. Where several patterns match, the one with the longer fixed beginning wins.
 func (s *Server) routes() []route {
-	return slices.Concat(s.rootRoutes(), s.clusterRoutes(), s.settingsRoutes(), s.nodesRoutes(), s.groupRoutes(), s.wlmStatsRoutes(), s.wlmCheckRoutes(),
+	return slices.Concat(s.rootRoutes(), s.clusterRoutes(), s.settingsRoutes(), s.nodesRoutes(), s.groupRoutes(), s.ruleRoutes(), s.wlmStatsRoutes(), s.wlmCheckRoutes(),
 		s.taskRoutes(), s.searchRoutes(), s.scrollRoutes(), s.documentRoutes(), s.metricsRoutes(), s.catRoutes(), s.listStatsRoutes(), s.nodeStatsRoutes())
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/wlmserver/wlmserver/auth"
 	"github.com/wlmserver/wlmserver/groups"
 	"github.com/wlmserver/wlmserver/internal/stub"
+	"github.com/wlmserver/wlmserver/rules"
 	"github.com/wlmserver/wlmserver/search"
 	"github.com/wlmserver/wlmserver/settings"
 	"github.com/wlmserver/wlmserver/stats"
@@ -31,6 +32,7 @@ type Config struct {
 	Search    *search.Service
 	Stats     *stats.Reader
 	Groups    *groups.Registry
+	Rules     *rules.Registry
 	Settings  *settings.Registry
 	Tasks     *tasks.Manager
 	Auth      *auth.Authenticator

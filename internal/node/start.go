@@ -15,6 +15,7 @@ import (
 	"github.com/wlmserver/wlmserver/auth"
 	"github.com/wlmserver/wlmserver/groups"
 	"github.com/wlmserver/wlmserver/internal/stub"
+	"github.com/wlmserver/wlmserver/rules"
 	"github.com/wlmserver/wlmserver/search"
 	"github.com/wlmserver/wlmserver/settings"
 	"github.com/wlmserver/wlmserver/stats"
@@ -73,6 +74,10 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 	if err != nil {
 		return nil, err
 	}
+	book, err := rules.Open(ctx, db, registry.Snapshot, rules.WithMaxCount(func() int { return cluster.Snapshot().Int(settings.MaxRules) }))
+	if err != nil {
+		return nil, err
+	}
 
 	admission := wlm.New(append([]wlm.Option{
 		wlm.WithMode(wlm.Mode(cluster.Snapshot().String(settings.WLMMode))),
@@ -107,14 +112,14 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 	})
 	undo = append(undo, engine.Close)
 	service = search.New(search.Config{
-		Executor: engine, Admission: admission, Tasks: manager, Groups: registry.Snapshot, Settings: cluster.Snapshot,
+		Executor: engine, Admission: admission, Tasks: manager, Groups: registry.Snapshot, Rules: book.Snapshot, Settings: cluster.Snapshot,
 		IsAdmin:               func(p wlm.Principal) bool { return who.IsAdmin(auth.User{Name: p.User, Roles: p.Roles}) },
 		MaxConcurrentSearches: min(10, c.SearchPool.Size),
 	})
 	undo = append(undo, service.Close)
 
 	api := rest.New(rest.Config{
-		Search: service, Groups: registry, Settings: cluster, Tasks: manager, Auth: who, Admission: admission, Stub: engine,
+		Search: service, Groups: registry, Rules: book, Settings: cluster, Tasks: manager, Auth: who, Admission: admission, Stub: engine,
 		Stats: stats.New(stats.Source{
 			Admission: admission, Tasks: manager, Groups: registry.Snapshot, HeapSize: c.HeapSize, Processors: runtime.GOMAXPROCS(0),
 			Version: Version().Build, Started: started,
