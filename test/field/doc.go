@@ -5,6 +5,8 @@
 //	P2   a group that only monitors still refused (OpenSearch #22616)
 //	P3   a multi-search refused its own items; a limit of 0 shut a group (OpenSearch #22869)
 //	P4   cancelling a multi-search left its other items to be started (OpenSearch #17004)
+//	P5   a rule whose group had been deleted broke the list of all rules (OpenSearch #19388)
+//	P6   a plain name in a rule matched whatever began with it; a pattern of users matched only itself (OpenSearch #22460, #22456)
 //	P7   settings out of range were accepted, stored, and failed later (OpenSearch #22649, #16432, #15495)
 //	P8   the first waiter gave up and those behind it were not woken (golang/go #37852; the test is in package wlm)
 //	P9   a client that left before the answer kept its permit for ever (sgl-project/sglang #31907, openfga/openfga #3106)
