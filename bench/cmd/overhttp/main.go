@@ -52,7 +52,7 @@ func run() error {
 		file     = flag.String("json", "", "write the sample of every round to this `file`")
 		only     = flag.String("only", "", "measure what these `names` say: search, refusal, queue, park, requests; comma-separated")
 	)
-	flag.IntVar(&o.rounds, "rounds", 5, "how often everything is measured; the queue 3 times at most")
+	flag.IntVar(&o.rounds, "rounds", 5, "how often everything is measured; queue and requests 3 times at most")
 	flag.StringVar(&o.haproxy, "haproxy", "", "HAProxy's `binary`, to have it in the rounds")
 	flag.StringVar(&o.nginx, "nginx", "", "nginx's `binary`")
 	flag.StringVar(&o.opensearch, "opensearch", "", "a `script` that starts an OpenSearch node when called with: start FOLDER PORT")

@@ -52,7 +52,7 @@ func (o options) park(b *bench) ([]*report.Table, error) {
 			{Head: "start until the first answer, ms", Metric: "start", Digits: 1}, {Head: "resident MiB at rest", Metric: "rest", Digits: 1},
 			{Head: "with 1,000 waiting", Metric: "some", Digits: 1}, {Head: "with 10,000 waiting", Metric: "all", Digits: 1}, {Head: "binary, MiB", Metric: "binary", Digits: 1},
 		},
-		Notes: []string{"The start is with an empty folder of data, in rounds with everything else; its probe asks five times in a millisecond at most.",
+		Notes: []string{"The start is with an empty folder of data, the fastest of six in each round; the probe asks five times in a millisecond at most.",
 			"The binary is as `make build` makes it; the bare handler's is that of this benchmark and says nothing, so it is left out."},
 	}
 	for _, s := range subjects {
@@ -70,7 +70,11 @@ func (o options) park(b *bench) ([]*report.Table, error) {
 		defer lot.close()
 		time.Sleep(300 * time.Millisecond) // for the start to be over
 		before := lot.process.resident()
-		rest.Add(s.name, "start", lot.process.started.Seconds()*1000)
+		start, err := b.fastestStart(s, lot.process.started)
+		if err != nil {
+			return err
+		}
+		rest.Add(s.name, "start", start.Seconds()*1000)
 		rest.Add(s.name, "rest", before/mebibyte)
 		if s.ours {
 			file, err := os.Stat(b.binary)
@@ -96,6 +100,23 @@ func (o options) park(b *bench) ([]*report.Table, error) {
 		cancel.Add(s.name, "ms", ms)
 		return nil
 	})
+}
+
+// fastestStart starts the server some more times; the fastest start counts, because what else the machine does can only add to it.
+func (b *bench) fastestStart(s parking, best time.Duration) (time.Duration, error) {
+	for range 5 {
+		p, err := b.startBare(s.name)
+		if s.ours && err == nil {
+			p.kill()
+			p, err = b.startOurs()
+		}
+		if err != nil {
+			return 0, err
+		}
+		p.kill()
+		best = min(best, p.started)
+	}
+	return best, nil
 }
 
 // lot is a server with requests that wait in it.

@@ -248,6 +248,7 @@ func (o options) requests(b *bench) ([]*report.Table, error) {
 	}
 	t.Subjects = names(targets)
 	o.counted /= 2 // there are many of them
+	o.rounds = o.few
 	return []*report.Table{t}, rotate(o, "requests", targets, func(s target) string { return s.name }, func(s target) error {
 		if s.status == 0 {
 			s.status = http.StatusOK

@@ -22,6 +22,7 @@ type Report struct {
 	Date    time.Time `json:"date"`
 	Machine string    `json:"machine"`
 	Go      string    `json:"go"`
+	Load    string    `json:"load,omitempty"` // the machine's load average when it began, which is of others
 	Rounds  int       `json:"rounds"`
 	Tables  []*Table  `json:"tables"`
 }
@@ -52,7 +53,20 @@ type Column struct {
 
 // New begins a report.
 func New(program string, rounds int) *Report {
-	return &Report{Program: program, Date: time.Now().UTC().Truncate(time.Second), Machine: machine(), Go: runtime.Version(), Rounds: rounds}
+	load, _ := os.ReadFile("/proc/loadavg") // elsewhere nothing is said
+	now, _, _ := strings.Cut(string(load), " ")
+	return &Report{
+		Program: program, Date: time.Now().UTC().Truncate(time.Second), Machine: machine(), Go: runtime.Version(), Load: now, Rounds: rounds,
+	}
+}
+
+// where says where and when it was measured.
+func (r *Report) where() string {
+	s := fmt.Sprintf("%s, %s, %s", r.Machine, r.Go, r.Date.Format(time.DateOnly))
+	if r.Load != "" {
+		s += ", where the load average was " + r.Load + " before"
+	}
+	return s
 }
 
 // Add takes in the sample of one round.
@@ -145,7 +159,7 @@ func Figure(v float64, digits int) string {
 
 // Text writes every table for a terminal.
 func (r *Report) Text(w io.Writer) {
-	fmt.Fprintf(w, "%s, %s, %s, medians of %d rounds\n", r.Machine, r.Go, r.Date.Format(time.DateOnly), r.Rounds)
+	fmt.Fprintf(w, "%s; medians of up to %d rounds\n", r.where(), r.Rounds)
 	for _, t := range r.Tables {
 		fmt.Fprintf(w, "\n%s\n", t.Title)
 		cells := t.cells()
@@ -188,7 +202,7 @@ func (r *Report) markdown(t *Table) string {
 			rounds = max(rounds, len(v))
 		}
 	}
-	fmt.Fprintf(&b, "Measured on %s, %s, %s; medians of %d rounds.\n\n", r.Machine, r.Go, r.Date.Format(time.DateOnly), rounds)
+	fmt.Fprintf(&b, "Measured on %s; medians of %d rounds.\n\n", r.where(), rounds)
 	for i, row := range t.cells() {
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
 		if i == 0 {
