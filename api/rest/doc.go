@@ -22,7 +22,17 @@
 // There is one table (errors.go): the type of an error decides status, exception type, extra fields and causes. An
 // error that is not in it is a mistake of the program: it is logged and answered 500 without its text.
 //
+// # Tables
+//
+// What is a table in OpenSearch is one here (table.go): columns, and rows of cells that know what they are, so that they
+// sort as numbers, times and sizes, and print in the unit that is asked for. It is text, or, where a request asks for it,
+// a document like every other answer. The statistics of groups come in pages (statspage.go): a token names the last row of
+// a page and all the rows there were, and leads nowhere once those have changed.
+//
 // # Left to later versions
+//
+// Statistics of nodes have the shape of search backpressure, which there is none of: all that it counts is zero.
+//
 //
 // The parameters filter_path, format and error_trace are accepted everywhere and have no effect yet: answers are
 // whole, are JSON, and carry no stack traces. Answers are not compressed. Bodies must be plain JSON: YAML, CBOR and
