@@ -1,6 +1,8 @@
 package wlm
 
 import (
+	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/wlmserver/wlmserver/groups"
@@ -32,18 +34,22 @@ func TestDropLooksAgain(t *testing.T) {
 // TestTakenOutIsNotUsed: between finding a bucket and locking it, it may have been taken out.
 func TestTakenOutIsNotUsed(t *testing.T) {
 	g, b := newBucket(t)
-	b.mu.Lock()
-	b.dead = true // and out of the table a moment later
-	b.mu.Unlock()
-	found := make(chan *bucket)
-	go func() { found <- g.lockBucket(b.key) }()
-	s := g.shard(b.key)
-	s.mu.Lock()
-	delete(s.buckets, b.key)
-	s.mu.Unlock()
-	got := <-found
+	b.dead = true
+	var out sync.WaitGroup
+	out.Go(func() {
+		for b.mu.TryLock() { // until it has been found
+			b.mu.Unlock()
+			runtime.Gosched()
+		}
+		s := g.shard(b.key)
+		s.mu.Lock()
+		delete(s.buckets, b.key)
+		s.mu.Unlock()
+	})
+	got := g.lockBucket(b.key)
+	out.Wait()
 	got.mu.Unlock()
-	if got == b || got.dead {
+	if got == b {
 		t.Error("a bucket that was taken out is used")
 	}
 }
