@@ -17,6 +17,12 @@
 // While a request waits or runs, its client's leaving ends its context with the cause [tasks.DisconnectCause]. Where a
 // stray byte behind the request keeps net/http from seeing that, a watch of the connections does (disconnect.go).
 //
+// # Forms of bodies and answers
+//
+// Everything between reading and answering works on plain JSON. A body that is gzip is inflated as it comes, within the
+// limits, and one in YAML is turned into JSON (yamlbody.go). An answer is JSON until the last step: then filter_path leaves
+// some of it, it is laid out for people or as YAML (format.go), and compressed (compress.go), as the request wants.
+//
 // # Errors
 //
 // There is one table (errors.go): the type of an error decides status, exception type, extra fields and causes. An
@@ -32,9 +38,4 @@
 // # Left to later versions
 //
 // Statistics of nodes have the shape of search backpressure, which there is none of: all that it counts is zero.
-//
-//
-// The parameters filter_path, format and error_trace are accepted everywhere and have no effect yet: answers are
-// whole, are JSON, and carry no stack traces. Answers are not compressed. Bodies must be plain JSON: YAML, CBOR and
-// SMILE are answered 406, a compressed body 415.
 package rest

@@ -55,7 +55,8 @@ func startError(err error) error {
 	_, public := errors.AsType[*node.PublicAddressError](err)
 	_, users := errors.AsType[*auth.UsersFileError](err)
 	_, combination := errors.AsType[*auth.ConfigError](err)
-	if public || users || combination {
+	_, certificate := errors.AsType[*node.CertificateError](err)
+	if public || users || combination || certificate {
 		return &usageError{err}
 	}
 	return err

@@ -48,6 +48,7 @@ type HTTPConfig struct {
 	MaxHeaderSize        int64
 	MaxInitialLineLength int64
 	MaxInFlightBytes     int64
+	Certificate, Key     string // PEM files; "" for both = no TLS
 }
 
 // LogConfig says what is logged and how.

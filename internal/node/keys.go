@@ -62,6 +62,12 @@ func Keys() []Key {
 			"What all request bodies together may hold, those of waiting searches too; beyond it requests are answered 429.",
 			size(func(c *Config) *int64 { return &c.HTTP.MaxInFlightBytes })},
 
+		{"http.ssl.certificate", "text", "", "",
+			"PEM file of the certificate and its chain: with it and http.ssl.key the server speaks HTTPS, and nothing else. Read again when it changes.",
+			text(func(c *Config) *string { return &c.HTTP.Certificate })},
+		{"http.ssl.key", "text", "", "", "PEM file of the certificate's private key, without a passphrase. Read again when it changes.",
+			text(func(c *Config) *string { return &c.HTTP.Key })},
+
 		{"auth.users_file", "text", "", "",
 			"YAML file of users with bcrypt hashes and roles. Without it everyone is anonymous and may do everything.",
 			text(func(c *Config) *string { return &c.Auth.UsersFile })},
@@ -109,7 +115,6 @@ func notYet() map[string]string {
 		"cluster.session_lease":      "a cluster of several nodes",
 		"node.compatibility_version": "a cluster of several nodes",
 		"transport.":                 "a cluster of several nodes",
-		"http.ssl.":                  "TLS on the HTTP port",
 		"stub.control":               "the control routes of the search stub",
 	}
 }

@@ -47,6 +47,8 @@ func TestKeysTakeTheirValues(t *testing.T) {
 		"http.max_header_size":          {"1kb", func(c node.Config) any { return c.HTTP.MaxHeaderSize }, int64(1 << 10)},
 		"http.max_initial_line_length":  {"2kb", func(c node.Config) any { return c.HTTP.MaxInitialLineLength }, int64(2 << 10)},
 		"http.max_in_flight_bytes":      {"3mb", func(c node.Config) any { return c.HTTP.MaxInFlightBytes }, int64(3 << 20)},
+		"http.ssl.certificate":          {"c.pem", func(c node.Config) any { return c.HTTP.Certificate }, "c.pem"},
+		"http.ssl.key":                  {"k.pem", func(c node.Config) any { return c.HTTP.Key }, "k.pem"},
 		"auth.users_file":               {"users.yml", func(c node.Config) any { return c.Auth.UsersFile }, "users.yml"},
 		"auth.admin_roles":              {"ops, root", func(c node.Config) any { return c.Auth.AdminRoles }, []string{"ops", "root"}},
 		"auth.allow_anonymous":          {"true", func(c node.Config) any { return c.AllowAnonymous }, true},
@@ -220,7 +222,7 @@ func TestErrors(t *testing.T) {
 		"cluster":                    {file: "cluster.etcd.endpoints: [a]", want: []string{"cluster.etcd.endpoints", "not available in this version"}},
 		"cluster in the environment": {environment: "WLMSERVER_CLUSTER_ETCD_PREFIX=/x", want: []string{"WLMSERVER_CLUSTER_ETCD_PREFIX", "not available in this version"}},
 		"transport":                  {override: "transport.port=9300", want: []string{"transport.port", "not available in this version"}},
-		"TLS":                        {override: "http.ssl.key=k.pem", want: []string{"http.ssl.key", "TLS", "not available in this version"}},
+		"other keys of TLS":          {override: "http.ssl.keystore=k.p12", want: []string{"http.ssl.keystore", "unknown key", "http.ssl.key"}},
 		"value of a setting":         {override: "wlm.workload_group.mode=on", want: []string{"-E", "wlm.workload_group.mode", "on", "monitor_only"}},
 		"order of settings":          {override: "wlm.workload_group.node.cpu_cancellation_threshold=0.1", want: []string{"cpu_cancellation_threshold", "0.1", "0.8"}},
 		"static setting of its own":  {override: "search_backpressure.interval_millis=0", want: []string{"search_backpressure.interval_millis", "0"}},
@@ -252,7 +254,7 @@ func TestErrors(t *testing.T) {
 func TestAllErrorsAreToldAtOnce(t *testing.T) {
 	_, err := node.Load(node.Sources{
 		File:        yaml(t, "http.prt: 1\nhttp.port: many\n"),
-		Environment: []string{"WLMSERVER_HTTP_SSL_KEY=k"},
+		Environment: []string{"WLMSERVER_TRANSPORT_PORT=1"},
 		Overrides:   []string{"search.max_buckets=-5", "wlm.workload_group.mode=on"},
 	})
 	if lines := strings.Split(err.Error(), "\n"); len(lines) != 5 {

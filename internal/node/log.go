@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"io"
 	"log"
 	"os"
@@ -38,7 +39,12 @@ func httpErrorLog(l zerolog.Logger) *log.Logger { return log.New(httpErrorWriter
 
 type httpErrorWriter struct{ log zerolog.Logger }
 
+// Write logs one line. A handshake that fails is the client's affair, and anyone can have as many fail as they like.
 func (w httpErrorWriter) Write(line []byte) (int, error) {
-	w.log.Warn().Msg(strings.TrimSpace(string(line)))
+	level := zerolog.WarnLevel
+	if bytes.Contains(line, []byte("TLS handshake error")) {
+		level = zerolog.DebugLevel
+	}
+	w.log.WithLevel(level).Msg(strings.TrimSpace(string(line)))
 	return len(line), nil
 }

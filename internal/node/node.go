@@ -23,6 +23,7 @@ import (
 type Node struct {
 	config Config
 	log    zerolog.Logger
+	tls    bool
 
 	store     *store.DB
 	admission *wlm.Admission
@@ -62,14 +63,18 @@ func (n *Node) Addr() string { return n.address }
 
 // URL returns where the server is reached from this machine.
 func (n *Node) URL() string {
+	scheme := "http://"
+	if n.tls {
+		scheme = "https://"
+	}
 	host, port, err := net.SplitHostPort(n.address)
 	if err != nil {
-		return "http://" + n.address
+		return scheme + n.address
 	}
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	return "http://" + net.JoinHostPort(host, port)
+	return scheme + net.JoinHostPort(host, port)
 }
 
 // Done is closed when the server accepts no more requests, be it stopped or broken; [Node.Err] tells which.
@@ -85,7 +90,11 @@ func (n *Node) Err() error {
 // serve accepts connections until the server is stopped.
 func (n *Node) serve() {
 	defer close(n.served)
-	if err := n.server.Serve(n.listener); !n.stopping.Load() {
+	serve := n.server.Serve
+	if n.tls {
+		serve = func(l net.Listener) error { return n.server.ServeTLS(l, "", "") } // the certificate is in the server's TLSConfig
+	}
+	if err := serve(n.listener); !n.stopping.Load() {
 		n.log.Error().Err(err).Msg("the server cannot accept connections any more")
 		n.mu.Lock()
 		n.serveErr = err

@@ -48,6 +48,10 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 	if err != nil {
 		return nil, err
 	}
+	cert, err := openCertificate(c.HTTP, log)
+	if err != nil {
+		return nil, err
+	}
 	listener, err := listen(ctx, c, !who.Enabled())
 	if err != nil {
 		return nil, err
@@ -135,7 +139,7 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 
 	requests, endRequests := context.WithCancelCause(context.Background())
 	n := &Node{
-		config: c, log: log, store: db, admission: admission, tasks: manager, stub: engine, search: service, rest: api,
+		config: c, log: log, tls: cert != nil, store: db, admission: admission, tasks: manager, stub: engine, search: service, rest: api,
 		address: address, listener: newPatientListener(listener, log), connections: newConnections(), endRequests: endRequests,
 		served: make(chan struct{}), stopped: make(chan struct{}),
 	}
@@ -151,6 +155,9 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 		ConnState:         n.connections.changed,
 		BaseContext:       func(net.Listener) context.Context { return requests },
 	}
+	if cert != nil {
+		cert.protect(n.server)
+	}
 	api.Configure(n.server)
 	n.server.Handler = n.closing(n.server.Handler)
 	if c.HTTP.AddressFile != "" {
@@ -161,8 +168,8 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 	go n.serve()
 
 	log.Info().Str("version", Version().Build).Str("address", address).Str("path.data", c.DataPath).
-		Bool("anonymous", !who.Enabled()).Dur("took_ms", time.Since(started)).
-		Msg("started: " + posture(!who.Enabled()))
+		Bool("tls", n.tls).Bool("anonymous", !who.Enabled()).Dur("took_ms", time.Since(started)).
+		Msg("started: " + posture(!who.Enabled(), n.tls))
 	return n, nil
 }
 
@@ -183,12 +190,16 @@ func (c Config) nodeInfo(id, address string, started time.Time) rest.NodeInfo {
 }
 
 // posture says in words what an operator must know of a server that has just started.
-func posture(anonymous bool) string {
+func posture(anonymous, encrypted bool) string {
 	s := "resource_limits of groups are stored and summed but not enforced yet; "
-	if anonymous {
+	switch {
+	case anonymous:
 		return s + "everyone is anonymous and may do everything"
+	case encrypted:
+		return s + "requests need a user"
+	default:
+		return s + "requests need a user, and passwords come unencrypted: set http.ssl.certificate and http.ssl.key, or have a proxy speak TLS"
 	}
-	return s + "requests need a user"
 }
 
 // causeName is what admission metrics call the cause of a search's end.
