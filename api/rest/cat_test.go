@@ -57,6 +57,7 @@ func TestTableObjects(t *testing.T) {
 	const want = `[{"index":"ants","p":"2"},{"index":"books","p":"12"}]`
 	for accept, isJSON := range map[string]bool{
 		"application/json": true, "application/vnd.opensearch+json; compatible-with=3": true, "*/*": false, "text/plain": false,
+		"text/html, application/json;q=0.9": true,
 	} {
 		r := s.do("GET", "/_cat/indices?h=index,p", "", "Accept", accept).want(200)
 		if (r.body == want) != isJSON {
@@ -75,6 +76,9 @@ func TestTableObjects(t *testing.T) {
 		if r := s.do("GET", "/_cat/indices?"+query, "").want(200); r.body != want {
 			t.Errorf("%s: %s, want %s", query, r.body, want)
 		}
+	}
+	if got := s.do("GET", "/_cat/indices?h=index,p&format=yaml&filter_path=p", "").want(200); got.body != "---\n- p: \"2\"\n- p: \"12\"\n" {
+		t.Errorf("%q", got.body)
 	}
 	if got := s.do("GET", "/_cat/indices?h=index,p&format=text", "", "Accept", "application/json").body; got != "ants   2\nbooks 12\n" {
 		t.Errorf("format wins over Accept: %q", got)

@@ -30,11 +30,15 @@ func formatOf(mediaType string) format {
 	return anyFormat
 }
 
+// formatNamed is the format that the parameter format calls by name, such as yaml or application/yaml.
+func formatNamed(name string) format {
+	return formatOf("application/" + strings.TrimPrefix(strings.ToLower(name), "application/"))
+}
+
 // wantedFormat is the format that the request asks for. What is not known, or not provided, counts as not said.
 func (c *call) wantedFormat() format {
 	if c.query.Has("format") {
-		name := strings.ToLower(c.query.Get("format"))
-		if f := formatOf("application/" + strings.TrimPrefix(name, "application/")); f != anyFormat {
+		if f := formatNamed(c.query.Get("format")); f != anyFormat {
 			return f
 		}
 	}

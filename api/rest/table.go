@@ -83,22 +83,13 @@ func (c *call) tableView(columns []column) (*tableView, error) {
 	return v, v.readOrder(c.list("s"))
 }
 
-// wantsStructure says whether rows are to be objects. Unlike all other answers, a table is text unless told otherwise.
+// wantsStructure says whether rows are to be objects. Unlike all other answers, a table is text unless told otherwise: where
+// the parameter format names what there is not, such as text, that stands above what the client accepts.
 func (c *call) wantsStructure() bool {
-	format := c.query.Get("format")
-	if !c.query.Has("format") {
-		mediaType, _, _ := strings.Cut(c.r.Header.Get("Accept"), ";")
-		family, subtype, _ := strings.Cut(strings.TrimSpace(mediaType), "/")
-		if !strings.EqualFold(family, "application") {
-			return false
-		}
-		format = subtype[strings.LastIndexByte(subtype, '+')+1:] // as of vnd.opensearch+json
+	if name := c.query.Get("format"); c.query.Has("format") {
+		return formatNamed(name) != anyFormat
 	}
-	switch strings.ToLower(format) {
-	case "json", "yaml", "cbor", "smile":
-		return true
-	}
-	return false
+	return c.format != anyFormat
 }
 
 // readUnits reads the units in which times and sizes are to be plain numbers.
