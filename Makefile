@@ -6,6 +6,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 FUZZTIME ?= 30s
+SOAK ?= 60s
 COUNT ?= 6
 BASE ?= HEAD
 BENCH ?= .
@@ -31,6 +32,14 @@ race: ## Run the tests under the race detector
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (30s)
 	tools/fuzz $(FUZZTIME) $(PACKAGES)
+
+.PHONY: soak
+soak: ## Put the server under everything at once for SOAK (60s)
+	go test ./test/soak -v -timeout 0 -soak $(SOAK)
+
+.PHONY: mutants
+mutants: ## Break chosen lines of the admission, one at a time: a test must notice each (minutes)
+	go run -C tools ./mutants
 
 .PHONY: bench
 bench: ## Run the benchmarks COUNT (6) times
