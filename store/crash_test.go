@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/rules"
 	"github.com/wlmserver/wlmserver/settings"
 	"github.com/wlmserver/wlmserver/store"
 )
@@ -30,13 +31,18 @@ const (
 // it writes bears n, so that half of one can be told from all of it.
 type model struct {
 	groups   map[string]*groups.Group
+	rules    map[string]*rules.Rule
 	settings map[string]string
+}
+
+func newModel() *model {
+	return &model{groups: map[string]*groups.Group{}, rules: map[string]*rules.Rule{}, settings: map[string]string{}}
 }
 
 // change makes change n in the model and tells how to make it in a store.
 func (m *model) change(n int) func(context.Context, *store.DB) error {
-	id := fmt.Sprintf("group-%d", n/4%6)
-	switch n % 4 {
+	id := fmt.Sprintf("group-%d", n/6%6)
+	switch n % 6 {
 	case 0, 1:
 		g := &groups.Group{
 			ID:         id,
@@ -58,32 +64,54 @@ func (m *model) change(n int) func(context.Context, *store.DB) error {
 			"search_backpressure.search_task.heap_moving_average_window_size": text,
 			"search.default_search_timeout":                                   text + "ms",
 		}
-		if n%8 == 2 {
+		if n%12 == 2 {
 			delete(all, "search.default_search_timeout")
 		}
 		m.settings = all
 		return func(ctx context.Context, db *store.DB) error { return db.PutSettings(ctx, all) }
+	case 3:
+		r := &rules.Rule{
+			ID:          fmt.Sprintf("rule-%d", n/6%6),
+			Description: fmt.Sprintf("of change %d", n),
+			Indices:     []string{fmt.Sprintf("logs-%d-*", n)},
+			Usernames:   []string{fmt.Sprintf("user-%d", n)},
+			Group:       id,
+			UpdatedAt:   time.UnixMilli(int64(n + 1)).UTC(),
+		}
+		m.rules[r.ID] = r
+		return func(ctx context.Context, db *store.DB) error { return db.PutRule(ctx, r) }
+	case 4:
+		id := fmt.Sprintf("rule-%d", n/6%5)
+		delete(m.rules, id)
+		return func(ctx context.Context, db *store.DB) error { return db.DeleteRule(ctx, id) }
 	default:
-		id := fmt.Sprintf("group-%d", n/4%5)
+		id := fmt.Sprintf("group-%d", n/6%5)
 		delete(m.groups, id)
 		return func(ctx context.Context, db *store.DB) error { return db.DeleteGroup(ctx, id) }
 	}
 }
 
 func (m *model) clone() *model {
-	return &model{maps.Clone(m.groups), maps.Clone(m.settings)}
+	return &model{maps.Clone(m.groups), maps.Clone(m.rules), maps.Clone(m.settings)}
 }
 
 // stored reads a store whole.
 func stored(t *testing.T, db *store.DB) *model {
 	t.Helper()
-	m := &model{groups: map[string]*groups.Group{}}
+	m := newModel()
 	all, err := db.Groups(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, g := range all {
 		m.groups[g.ID] = g
+	}
+	book, err := db.Rules(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range book {
+		m.rules[r.ID] = r
 	}
 	if m.settings, err = db.Settings(t.Context()); err != nil {
 		t.Fatal(err)
@@ -105,7 +133,7 @@ func changeForEver(dir string) {
 	db, err := store.Open(dir)
 	fail(err)
 	fmt.Println("ready")
-	for m := (&model{groups: map[string]*groups.Group{}}); ; n++ {
+	for m := newModel(); ; n++ {
 		fail(m.change(n)(context.Background(), db))
 		fmt.Println(n)
 	}
@@ -173,7 +201,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 
 	dir := t.TempDir()
-	now := &model{groups: map[string]*groups.Group{}, settings: map[string]string{}}
+	now := newModel()
 	n, unacknowledged := 0, 0
 	for round := range rounds {
 		acknowledged := runUntilKilled(t, dir, n, time.Duration(random.Int64N(int64(60*time.Millisecond))))
@@ -216,6 +244,9 @@ func (m *model) String() string {
 	var b strings.Builder
 	for id, g := range m.groups {
 		fmt.Fprintf(&b, "%s: %q limit %d\n", id, g.Name, *g.Throttling.NodeLimit)
+	}
+	for id, r := range m.rules {
+		fmt.Fprintf(&b, "%s: %q\n", id, r.Description)
 	}
 	fmt.Fprint(&b, m.settings)
 	return b.String()

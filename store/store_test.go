@@ -239,7 +239,7 @@ func filled(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for n := range 40 {
-		m := model{groups: map[string]*groups.Group{}}
+		m := newModel()
 		m.change(n)
 		for _, g := range m.groups {
 			if err := db.PutGroup(t.Context(), g); err != nil {
@@ -311,19 +311,17 @@ func TestOlderSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	older(t, dir)
+	clear(before.rules)
 	rule := &rules.Rule{ID: "r", Description: "d", Indices: []string{"a"}, Group: "g", UpdatedAt: time.UnixMilli(1).UTC()}
 	for round := range 2 {
 		db, err := store.Open(dir)
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
-		all, err := db.Rules(t.Context())
-		if err != nil || len(all) != round {
-			t.Errorf("round %d: rules %v, %v", round, all, err)
-		}
 		if now := stored(t, db); !reflect.DeepEqual(now, before) {
 			t.Errorf("round %d: %v, want %v", round, now, before)
 		}
+		before.rules[rule.ID] = rule
 		if err := errors.Join(db.PutRule(t.Context(), rule), db.Close()); err != nil {
 			t.Fatal(err)
 		}

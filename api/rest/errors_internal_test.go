@@ -13,6 +13,7 @@ import (
 	"github.com/wlmserver/wlmserver/internal/jsondoc"
 	"github.com/wlmserver/wlmserver/internal/stub"
 	"github.com/wlmserver/wlmserver/internal/units"
+	"github.com/wlmserver/wlmserver/rules"
 	"github.com/wlmserver/wlmserver/search"
 	"github.com/wlmserver/wlmserver/settings"
 	"github.com/wlmserver/wlmserver/tasks"
@@ -99,6 +100,10 @@ func TestErrorTable(t *testing.T) {
 		{"group, bad form", &groups.InvalidError{Reason: "x", Type: groups.TypeParsing, Line: 1, Column: 81}, 400, withFields("parsing_exception", `"line":1,"col":81`)},
 		{"no group", &groups.NotFoundError{Name: "x"}, 404, simple("resource_not_found_exception")},
 		{"too many groups", &groups.TooManyError{Max: 2}, 500, simple("illegal_state_exception")},
+		{"rule", &rules.InvalidError{Problems: []string{"x", "y"}}, 400, simple("illegal_argument_exception")},
+		{"rule, bad form", &rules.InvalidError{Problems: []string{"x"}, Line: 1, Column: 81}, 400, withFields("parsing_exception", `"line":1,"col":81`)},
+		{"no rule", &rules.NotFoundError{ID: "x"}, 404, simple("resource_not_found_exception")},
+		{"too many rules", &rules.TooManyError{Max: 10}, 429, simple("rejected_execution_exception")},
 
 		{"no such setting", &settings.UnknownError{Scope: "persistent", Key: "x"}, 400, simple("settings_exception")},
 		{"fixed setting", &settings.NotDynamicError{Scope: "transient", Key: "x"}, 400, simple("settings_exception")},
