@@ -12,12 +12,16 @@ import (
 func BenchmarkRequest(b *testing.B) {
 	s := newServer(b, func(o *options) { o.executor = &idle{} })
 	id := s.group("g", `,"throttling":{"attribute":"group","node_limit":1000}`)
-	for _, c := range []struct{ name, method, path, body, group string }{
-		{"root", "GET", "/", "", ""},
-		{"search", "POST", "/a/_search?request_cache=false&timeout=1s", `{"query":{"match_all":{}}}`, ""},
-		{"throttled search", "POST", "/a/_search", `{"query":{"match_all":{}}}`, id},
-		{"stats", "GET", "/_wlm/stats", "", ""},
-		{"no handler", "GET", "/a/b/c", "", ""},
+	for _, c := range []struct{ name, method, path, body, group, accept string }{
+		{"root", "GET", "/", "", "", ""},
+		{"search", "POST", "/a/_search?request_cache=false&timeout=1s", `{"query":{"match_all":{}}}`, "", ""},
+		{"throttled search", "POST", "/a/_search", `{"query":{"match_all":{}}}`, id, ""},
+		{"throttled search as gzip", "POST", "/a/_search", `{"query":{"match_all":{}}}`, id, "gzip"},
+		{"stats", "GET", "/_wlm/stats", "", "", ""},
+		{"stats as gzip", "GET", "/_wlm/stats", "", "", "gzip"},
+		{"stats in YAML", "GET", "/_wlm/stats?format=yaml", "", "", ""},
+		{"stats filtered", "GET", "/_wlm/stats?filter_path=**.total_completions", "", "", ""},
+		{"no handler", "GET", "/a/b/c", "", "", ""},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -26,6 +30,9 @@ func BenchmarkRequest(b *testing.B) {
 				r := httptest.NewRequestWithContext(b.Context(), c.method, c.path, strings.NewReader(c.body))
 				r.Header.Set("Content-Type", "application/json")
 				r.Header.Set("Workloadgroupid", c.group)
+				if c.accept != "" {
+					r.Header.Set("Accept-Encoding", c.accept)
+				}
 				h.ServeHTTP(discard{}, r)
 			}
 		})

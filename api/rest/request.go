@@ -95,17 +95,17 @@ func noBodySent(remedy string) *failure {
 // whoever keeps sending may take as long as it wants, and holds only what has come.
 func (c *call) drain() error {
 	most := c.s.cfg.Limits.MaxContentLength
-	sent := &sentBody{c: c}
-	var body io.Reader = sent
-	compressed := c.compressed()
-	if compressed {
+	var body io.Reader = c.r.Body
+	var sent *sentBody // what is to be inflated
+	if c.compressed() {
+		sent = &sentBody{c: c}
 		z, err := gzip.NewReader(sent)
 		switch {
 		case errors.Is(err, io.EOF): // nothing at all
 			c.deadline.clear()
 			return nil
 		case err != nil:
-			return sent.explain(err)
+			return c.unreadable(err, sent)
 		}
 		body = z
 	} else if n := c.r.ContentLength; n > 0 {
@@ -120,6 +120,7 @@ func (c *call) drain() error {
 			}
 			buf = append(make([]byte, 0, room), buf...)
 		}
+		c.deadline.renew()
 		n, err := body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		switch {
@@ -128,12 +129,12 @@ func (c *call) drain() error {
 		case errors.Is(err, io.EOF):
 			c.body = buf
 			c.deadline.clear()
-			if compressed {
+			if sent != nil {
 				c.r.Header.Del("Content-Encoding") // for whoever gets the request from here
 			}
 			return nil
 		case err != nil:
-			return sent.explain(err)
+			return c.unreadable(err, sent)
 		}
 	}
 }
@@ -144,7 +145,7 @@ func (c *call) compressed() bool {
 	return strings.EqualFold(coding, gzipCoding) || strings.EqualFold(coding, "x-gzip")
 }
 
-// sentBody is the body as it comes over the connection.
+// sentBody is a compressed body as it comes over the connection.
 type sentBody struct {
 	c   *call
 	n   int64 // bytes so far
@@ -167,20 +168,24 @@ func (s *sentBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// explain tells why a body could not be read.
-func (s *sentBody) explain(err error) *failure {
+// unreadable tells why a body could not be read, or not be inflated: sent is nil where there was nothing to inflate.
+func (c *call) unreadable(err error, sent *sentBody) *failure {
+	if sent != nil {
+		if sent.err == nil {
+			return illegalArgument("the request body is not the gzip that its Content-Encoding promises: %v", err)
+		}
+		err = sent.err
+	}
 	switch {
-	case errors.Is(s.err, errTooLong):
+	case errors.Is(err, errTooLong):
 		return tooLarge()
-	case errors.Is(s.err, os.ErrDeadlineExceeded):
-		s.c.Header().Set("Connection", "close")
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		c.Header().Set("Connection", "close")
 		return &failure{status: http.StatusRequestTimeout, typ: "timeout_exception",
 			reason: "no byte of the request body came for " + bodyProgress.String() + ": send it without such pauses"}
-	case s.err != nil:
-		s.c.Header().Set("Connection", "close")
-		return illegalArgument("the request body ended early or is badly framed: send it whole")
 	default:
-		return illegalArgument("the request body is not the gzip that its Content-Encoding promises: %v", err)
+		c.Header().Set("Connection", "close")
+		return illegalArgument("the request body ended early or is badly framed: send it whole")
 	}
 }
 
