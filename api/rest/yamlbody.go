@@ -18,9 +18,9 @@ import (
 
 const (
 	// maxYAML is how long a body in YAML may be, in bytes. People write such bodies; programs send JSON.
-	maxYAML = 1 << 20
+	maxYAML = 256 << 10
 	// yamlCost is how many bytes reading a byte of YAML may take for the time being.
-	yamlCost = 128
+	yamlCost = 256
 )
 
 // yamlToJSON reads a document in YAML, and takes from the budget what that costs while it lasts. Nothing at all is nil.
