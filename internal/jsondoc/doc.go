@@ -1,6 +1,8 @@
 // Package jsondoc reads one JSON document into a tree that keeps what encoding/json
 // throws away: the order of members, where each value stands, and how numbers were
-// written. It prints JSON the way OpenSearch does.
+// written. It prints JSON the way OpenSearch does, prints a document as YAML, and leaves
+// of one what a list of paths names. Those work on the text, in linear time, and need
+// no tree.
 //
 // The parser is strict: RFC 8259 grammar, valid UTF-8, no key twice in an object,
 // nesting up to [MaxDepth] and at most [MaxValues] values, so that neither the stack
