@@ -119,3 +119,10 @@ func (s *soak) read(stop <-chan struct{}) {
 		}
 	}
 }
+
+// freeScrolls frees those whose opening no client has waited for.
+func (s *soak) freeScrolls() {
+	if a := s.Send(s.Context(), http.MethodDelete, "/_search/scroll/_all", ""); a.Err != nil || a.Status != http.StatusOK && a.Status != http.StatusNotFound {
+		s.wrong("freeing scrolls: %d %v %s", a.Status, a.Err, a.Body)
+	}
+}

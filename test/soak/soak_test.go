@@ -66,7 +66,8 @@ func TestSoak(t *testing.T) {
 		t.Errorf("the heap ends at %d bytes, it began at %d; %d more are explained", after.heap, before.heap, most-before.heap)
 	}
 	s.compareWithHistory(r.Tallies)
-	t.Logf("heap %d bytes before and %d after, goroutines %d and %d", before.heap, after.heap, before.goroutines, after.goroutines)
+	t.Logf("heap %d bytes before and %d after, goroutines %d and %d, %d buckets in the history",
+		before.heap, after.heap, before.goroutines, after.goroutines, len(r.Tallies))
 	t.Logf("%d checks, %d changes, answers: %v", s.checks.Load(), s.changes.Load(), s.all())
 }
 
@@ -108,9 +109,7 @@ type resting struct {
 func (s *soak) atRest() resting {
 	s.Helper()
 	s.Must(http.MethodPut, "/_cluster/settings", `{"transient":{"wlm.workload_group.mode":"enabled"}}`, nil)
-	if a := s.Send(s.Context(), http.MethodDelete, "/_search/scroll/_all", ""); a.Err != nil || a.Status/100 == 5 {
-		s.Fatalf("freeing scrolls: %d %v %s", a.Status, a.Err, a.Body)
-	}
+	s.freeScrolls()
 	s.Await("all tasks have ended", func() bool { return len(s.Tasks("*search*")) == 0 })
 	s.checkOnce()
 	m := s.metrics()
