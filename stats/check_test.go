@@ -22,6 +22,7 @@ type checked struct {
 }
 
 func newChecked(t *testing.T) *checked {
+	t.Helper()
 	a := wlm.New(wlm.WithoutSweep())
 	t.Cleanup(a.Close)
 	limit, size := 1, 5

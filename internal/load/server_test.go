@@ -37,7 +37,9 @@ func TestAgainstTheServer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := r.Err(); err != nil || len(r.Conservation) != 7*len(r.Groups) || len(r.Notes) > 0 {
+			// That requests were sent late tells of the machine, not of the server.
+			notes := slices.DeleteFunc(r.Notes, func(n string) bool { return strings.Contains(n, "ms late:") })
+			if err := r.Err(); err != nil || len(r.Conservation) != 7*len(r.Groups) || len(notes) > 0 {
 				t.Errorf("%v, notes %q\n%+v", err, r.Notes, r.Conservation)
 			}
 			if r.Sent+r.Unsent != o.Requests || r.Lost+r.Unanswered+r.Failed > 0 || r.Completed == 0 {
