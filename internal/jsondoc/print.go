@@ -51,7 +51,7 @@ func AppendString(dst []byte, s string) []byte {
 // Pretty appends a JSON document in OpenSearch's readable form: two spaces a level,
 // each member and item on its own line, a space on both sides of the colon, "{ }" and
 // "[ ]" for what is empty, and a newline at the end. Strings and numbers stay as they
-// are written. What it prints for something that is not valid JSON is unspecified.
+// are written. From [MaxIndent] levels on, lines are not indented further. What it prints for something that is not valid JSON is unspecified.
 func Pretty(dst, document []byte) []byte {
 	depth := 0
 	for i := 0; i < len(document); i++ {
@@ -86,9 +86,13 @@ func Pretty(dst, document []byte) []byte {
 	return append(dst, '\n')
 }
 
+// MaxIndent is how many levels of a document are indented. Without an end, one that nests deeply would be printed a
+// thousand times as long as it is.
+const MaxIndent = 64
+
 func newLine(dst []byte, depth int) []byte {
 	dst = append(dst, '\n')
-	for range depth {
+	for range min(depth, MaxIndent) {
 		dst = append(dst, ' ', ' ')
 	}
 	return dst

@@ -15,7 +15,8 @@ const (
 )
 
 // YAML appends a JSON document as OpenSearch prints YAML: a line "---", block style but for what is empty, strings in
-// double quotes and broken where they are long, keys without quotes where they need none, and a newline at the end.
+// double quotes and broken where they are long, keys without quotes where they need none, and a newline at the end. What
+// nests deeper than [MaxIndent] levels stands in one line.
 // What it prints for something that is not valid JSON is unspecified.
 func YAML(dst, document []byte) []byte {
 	p := yamlPrinter{in: document, out: append(dst, "---"...)}
@@ -63,6 +64,10 @@ func (p *yamlPrinter) value(indent int, item bool) {
 		p.out = append(p.out, ' ', opening, opening+2)
 		return
 	}
+	if indent >= yamlIndent*MaxIndent {
+		p.flow(opening)
+		return
+	}
 	inner := indent + yamlIndent
 	if opening == '[' && !item && indent >= 0 { // the items of a list in an object stand below its key
 		inner = indent
@@ -88,6 +93,34 @@ func (p *yamlPrinter) value(indent int, item bool) {
 			p.value(inner, true)
 		} else {
 			p.member(inner)
+		}
+	}
+}
+
+// flow prints the rest of an object or a list, of which the opening has been read, in one line.
+func (p *yamlPrinter) flow(opening byte) {
+	p.out = append(p.out, ' ', opening)
+	for depth := 1; depth > 0; {
+		c := p.peek()
+		switch c {
+		case 0:
+			return
+		case '"':
+			p.out = append(p.out, '"')
+			for _, r := range p.str() {
+				p.out = appendYAMLCharacter(p.out, r)
+			}
+			p.out = append(p.out, '"')
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		}
+		p.pos++
+		p.out = append(p.out, c)
+		if c == ':' || c == ',' {
+			p.out = append(p.out, ' ')
 		}
 	}
 }
@@ -156,7 +189,7 @@ func (p *yamlPrinter) quoted(s string, indent int) {
 		if r == utf8.RuneError {
 			_, size = utf8.DecodeRuneInString(s[i:])
 		}
-		plain := r >= ' ' && r <= '~' && r != '"' && r != '\\'
+		plain := plainInQuotes(r)
 		if !plain {
 			p.out = append(p.out, s[start:i]...)
 			before := len(p.out)
@@ -186,7 +219,17 @@ func (p *yamlPrinter) quoted(s string, indent int) {
 	p.out = append(append(p.out, s[start:]...), '"')
 }
 
-// yamlEscapes are the characters that have an escape of one letter.
+// plainInQuotes says whether a character in double quotes stands for itself, and takes one column.
+func plainInQuotes(r rune) bool { return r >= ' ' && r <= '~' && r != '"' && r != '\\' }
+
+func appendYAMLCharacter(dst []byte, r rune) []byte {
+	if plainInQuotes(r) {
+		return append(dst, byte(r))
+	}
+	return appendYAMLEscape(dst, r)
+}
+
+// These are the characters that have an escape of one letter.
 const (
 	yamlEscaped = "\x00\a\b\t\n\v\f\r\x1b\"\\\u0085\u00a0\u2028\u2029"
 	yamlLetters = `0abtnvfre"\N_LP`

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/wlmserver/wlmserver/internal/jsondoc"
 )
 
@@ -43,5 +45,28 @@ func TestYAMLOfLongStrings(t *testing.T) {
 	document := `{"a":"` + strings.Repeat(`é\n `, 1<<19) + `"}`
 	if out := jsondoc.YAML(nil, []byte(document)); len(out) < len(document) {
 		t.Errorf("%d bytes became %d", len(document), len(out))
+	}
+}
+
+// TestDeepDocuments: what is printed stays in proportion to the document, however deeply that nests.
+func TestDeepDocuments(t *testing.T) {
+	document := strings.Repeat(`{"a":[`, 450) + strings.Repeat(`{"\u00e9\"":"x: y"},`, 5000) + `1` + strings.Repeat("]}", 450)
+	for name, out := range map[string][]byte{
+		"pretty": jsondoc.Pretty(nil, []byte(document)),
+		"yaml":   jsondoc.YAML(nil, []byte(document)),
+	} {
+		if len(out) > 30*len(document) {
+			t.Errorf("%s: %d bytes became %d", name, len(document), len(out))
+		}
+	}
+	var read any
+	if err := yaml.Unmarshal(jsondoc.YAML(nil, []byte(document)), &read); err != nil {
+		t.Fatal(err)
+	}
+	for range 450 {
+		read = read.(map[string]any)["a"].([]any)[0]
+	}
+	if got := read.(map[string]any)["é\""]; got != "x: y" {
+		t.Errorf("the deepest reads %v", got)
 	}
 }
