@@ -110,7 +110,7 @@ func TestCommandsWork(t *testing.T) {
 	defer n.Close()
 	script := filepath.Join(t.TempDir(), "commands")
 	commands = strings.ReplaceAll(commands, "http://127.0.0.1:9200", n.URL())
-	commands = strings.ReplaceAll(commands, `"800ms"`, `"200ms"`) // no more than what it takes to fill the queue
+	commands = strings.ReplaceAll(commands, `"800ms"`, `"1500ms"`) // the queue fills also where processes start slowly
 	if err := os.WriteFile(script, []byte(commands), 0o600); err != nil {
 		t.Fatal(err)
 	}
