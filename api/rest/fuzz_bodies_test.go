@@ -3,6 +3,7 @@ package rest_test
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -24,7 +25,10 @@ func FuzzBodies(f *testing.F) {
 		`{"settings":{"search.cancel_after_time_interval":"-1"}}`, `{"name":""}`,
 		`{"persistent":{"search.cancel_after_time_interval":"10s"},"transient":{"wlm.workload_group.mode":"disabled"}}`,
 		`{"transient":{"wlm.workload_group.mode":"enabled","nosuch":1}}`, `{"persistent":{"*":null}}`, `{"persistent":{"wlm.workload_group.mode":{"a":1}}}`,
-		`{"persistent":{"search.max_buckets":[1]}}`, `[]`, `{`, ``, `null`, "\xff", `{"a":1}{"a":2}`, `{"a":1,"a":2}`,
+		`{"persistent":{"search.max_buckets":[1]}}`,
+		`{"description":"d","index_pattern":["a*","b"],"principal":{"username":["u"],"role":["r*"]},"workload_group":"GROUP"}`,
+		`{"index_pattern":["a"],"workload_group":"nosuch"}`, `{"description":"","index_pattern":[],"workload_group":"GROUP"}`, `{"workload_group":null}`,
+		`[]`, `{`, ``, `null`, "\xff", `{"a":1}{"a":2}`, `{"a":1,"a":2}`,
 	} {
 		f.Add([]byte(body))
 	}
@@ -32,13 +36,13 @@ func FuzzBodies(f *testing.F) {
 	state := func(t *testing.T) string {
 		t.Helper()
 		var b strings.Builder
-		for _, path := range []string{"/_wlm/workload_group", "/_cluster/settings"} {
+		for _, path := range []string{"/_wlm/workload_group", "/_cluster/settings", rulesPath} {
 			w, _ := s.serve(t, http.MethodGet, path, "")
 			b.Write(w.Body.Bytes())
 		}
 		return b.String()
 	}
-	send := func(t *testing.T, target, body string) int {
+	send := func(t *testing.T, target, body string) *httptest.ResponseRecorder {
 		t.Helper()
 		before := state(t)
 		w, ok := s.serve(t, http.MethodPut, target, body)
@@ -52,39 +56,51 @@ func FuzzBodies(f *testing.F) {
 		if w.Code >= 500 && serverErrors[errorType(w.Body.Bytes())] == "" {
 			t.Errorf("%s is answered %d %s", target, w.Code, w.Body)
 		}
-		return w.Code
+		return w
 	}
-	must := func(t *testing.T, target, body string) {
+	must := func(t *testing.T, target, body string, v any) {
 		t.Helper()
-		if code := send(t, target, body); code != http.StatusOK {
-			t.Fatalf("%s is answered %d", target, code)
+		w := send(t, target, body)
+		if err := json.Unmarshal(w.Body.Bytes(), v); w.Code != http.StatusOK || err != nil {
+			t.Fatalf("%s is answered %d %s", target, w.Code, w.Body)
 		}
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		must(t, "/_cluster/settings", `{"persistent":{"*":null,"wlm.workload_group.mode":"enabled"},"transient":{"*":null}}`)
-		s.deleteGroups(t)
+		var settings, group, rule struct {
+			Group string `json:"_id"`
+			Rule  string `json:"id"`
+		}
+		must(t, "/_cluster/settings", `{"persistent":{"*":null},"transient":{"*":null,"wlm.workload_group.mode":"enabled"}}`, &settings)
+		s.deleteAll(t, rulesPath, "rules", "id")
+		s.deleteAll(t, "/_wlm/workload_group", "workload_groups", "name")
 		must(t, "/_wlm/workload_group", `{"name":"target","resiliency_mode":"enforced","resource_limits":{"cpu":0.2},`+
-			`"throttling":{"attribute":"role","node_limit":2},"queue":{"size_per_bucket":3}}`)
-		for _, target := range []string{"/_wlm/workload_group/target", "/_wlm/workload_group", "/_cluster/settings", "/_wlm/workload_group/target"} {
-			send(t, target, string(body))
+			`"throttling":{"attribute":"role","node_limit":2},"queue":{"size_per_bucket":3}}`, &group)
+		must(t, rulesPath, `{"description":"target","index_pattern":["logs-*"],"workload_group":"`+group.Group+`"}`, &rule)
+		text := strings.ReplaceAll(string(body), "GROUP", group.Group)
+		for _, target := range []string{rulesPath, rulesPath + "/" + rule.Rule, "/_wlm/workload_group/target", "/_wlm/workload_group", "/_cluster/settings",
+			"/_wlm/workload_group/target"} {
+			send(t, target, text)
 		}
 	})
 }
 
-func (s *server) deleteGroups(t *testing.T) {
+// deleteAll deletes what a route lists, each by the field that names it.
+func (s *server) deleteAll(t *testing.T, route, list, field string) {
 	t.Helper()
-	w, _ := s.serve(t, http.MethodGet, "/_wlm/workload_group", "")
-	var all struct {
-		Groups []struct {
-			Name string `json:"name"`
-		} `json:"workload_groups"`
+	w, _ := s.serve(t, http.MethodGet, route, "")
+	var all map[string]json.RawMessage
+	var each []map[string]any
+	err := json.Unmarshal(w.Body.Bytes(), &all)
+	if err == nil {
+		err = json.Unmarshal(all[list], &each)
 	}
-	if err := json.Unmarshal(w.Body.Bytes(), &all); err != nil {
-		t.Fatal(err)
+	if err != nil {
+		t.Fatalf("%s: %v: %s", route, err, w.Body)
 	}
-	for _, g := range all.Groups {
-		if w, ok := s.serve(t, http.MethodDelete, "/_wlm/workload_group/"+url.PathEscape(g.Name), ""); !ok || w.Code != http.StatusOK {
-			t.Fatalf("deleting group %q: %d %s", g.Name, w.Code, w.Body)
+	for _, x := range each {
+		name, _ := x[field].(string)
+		if w, ok := s.serve(t, http.MethodDelete, route+"/"+url.PathEscape(name), ""); !ok || w.Code != http.StatusOK {
+			t.Fatalf("deleting %q: %d %s", name, w.Code, w.Body)
 		}
 	}
 }
