@@ -193,7 +193,8 @@ func (o options) refusals(b *bench) ([]*report.Table, error) {
 func (o options) requests(b *bench) ([]*report.Table, error) {
 	t := &report.Table{
 		ID: "http-requests", Title: "Requests by few and many clients",
-		Notes: []string{"Closed loops: each client sends the next request when the last is answered. " + shared},
+		Notes: []string{"Closed loops: each client sends the next request when the last is answered. " + shared,
+			"`GET _tasks` lists the other clients' `GET _tasks` too, so that each answer grows with the clients."},
 	}
 	counts := []int{1, 16, 64}
 	for _, n := range counts {
