@@ -61,6 +61,7 @@ type framing struct {
 	length  int64 // -1 is not said
 	chunked bool
 	close   bool // the connection ends with the answer
+	old     bool // HTTP/1.0, which has no chunks
 }
 
 func (c *conn) readResponse(noBody bool) (response, error) {
@@ -100,7 +101,7 @@ func (c *conn) readHead() (status int, f framing, err error) {
 	if err != nil || status < 100 {
 		return 0, f, fmt.Errorf("%w: it begins %.40q", errMalformed, line)
 	}
-	f = framing{length: -1, close: line[7] == '0'}
+	f = framing{length: -1, close: line[7] == '0', old: line[7] == '0'}
 	for size := len(line); ; {
 		if line, err = c.line(); err != nil {
 			return 0, f, noEOF(err)
@@ -135,7 +136,7 @@ func (f *framing) header(line []byte) error {
 			return fmt.Errorf("%w: the header %.40q", errMalformed, line)
 		}
 		f.length = int64(n)
-	case len(name) == 17 && bytes.EqualFold(name, []byte("Transfer-Encoding")):
+	case len(name) == 17 && bytes.EqualFold(name, []byte("Transfer-Encoding")) && !f.old:
 		if !bytes.EqualFold(value, []byte("chunked")) {
 			return fmt.Errorf("%w: the header %.40q", errMalformed, line)
 		}

@@ -115,6 +115,7 @@ func FuzzResponse(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 429 Too Many Requests\r\nContent-Length: 2\r\nRetry-After: 1\r\n\r\n{}"))
 	f.Add([]byte("HTTP/1.1 400 x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"))
 	f.Add([]byte("HTTP/1.0 500 x\r\n\r\nhello"))
+	f.Add([]byte("HTTP/1.0 700 \nTransfer-Encoding: chunked\n\n0\n\n")) // HTTP/1.0 has no chunks
 	f.Fuzz(func(t *testing.T, b []byte) {
 		ours, err := answers(string(b)).roundTrip(nil, false)
 		if err != nil || ours.status < 300 || bytes.HasPrefix(b, []byte("HTTP/1.1 1")) {
