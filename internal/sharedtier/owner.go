@@ -14,9 +14,9 @@ type Outgoing struct {
 type Owner struct {
 	// Limit is how many permits there may be; 0 grants none but remembers who waits.
 	Limit int
-	// Next is the id of the permit that is granted next. Ids must not be used again while messages about them may be under way,
-	// so an owner that is made anew goes on from where the one before it stood.
-	Next PermitID
+	// Last is the id of the permit that was granted last; ids grow from there. None may be used again while a message about it
+	// may be under way: so an owner is only dropped, and made anew from zero, when it is idle and nothing is.
+	Last PermitID
 
 	holders map[PermitID]Member
 	// turn has the members with waiters, whose turn it is first; depth how many each has.
@@ -83,9 +83,9 @@ func (o *Owner) mint(m Member) PermitID {
 	if o.holders == nil {
 		o.holders = make(map[PermitID]Member)
 	}
-	o.Next++
-	o.holders[o.Next] = m
-	return o.Next
+	o.Last++
+	o.holders[o.Last] = m
+	return o.Last
 }
 
 // takeBack ends a permit. One that the member does not hold is ignored, so that a message can be repeated.
