@@ -9,22 +9,24 @@ import org.opensearch.node.InternalSettingsPreparer;
 import org.opensearch.node.Node;
 import org.opensearch.plugins.PluginInfo;
 
-/** One OpenSearch node, put together from its libraries: OneNode FOLDER PORT. It runs until the process is ended. */
+/** One OpenSearch node, put together from its libraries: OneNode FOLDER PORT [SETTING=VALUE...]. It runs until the process is ended. */
 final class OneNode extends Node {
-    private static final String TRANSPORT = "org.opensearch.transport.Netty4ModulePlugin";
-
     private OneNode(Settings settings, Path config) {
         super(
             InternalSettingsPreparer.prepareEnvironment(settings, Map.of(), config, () -> "bench"),
-            List.of(new PluginInfo("netty4", "HTTP and transport", "1", Version.CURRENT, "21", TRANSPORT, null, List.of(), false)),
+            List.of(plugin("netty4", "org.opensearch.transport.Netty4ModulePlugin"), plugin("groups", Groups.class.getName())),
             false);
+    }
+
+    private static PluginInfo plugin(String name, String type) {
+        return new PluginInfo(name, name, "1", Version.CURRENT, "21", type, null, List.of(), false);
     }
 
     public static void main(String[] arguments) throws Exception {
         Path folder = Path.of(arguments[0]).toAbsolutePath();
         int port = Integer.parseInt(arguments[1]);
         Path config = Files.createDirectories(folder.resolve("config"));
-        Settings settings = Settings.builder()
+        Settings.Builder settings = Settings.builder()
             .put("path.home", folder.toString())
             .put("node.name", "bench")
             .put("cluster.name", "bench")
@@ -34,9 +36,12 @@ final class OneNode extends Node {
             .put("transport.port", "0")
             .put("http.type", "netty4")
             .put("transport.type", "netty4")
-            .put("cluster.routing.allocation.disk.threshold_enabled", false)
-            .build();
-        Node node = new OneNode(settings, config).start();
+            .put("cluster.routing.allocation.disk.threshold_enabled", false);
+        for (int i = 2; i < arguments.length; i++) {
+            String[] parts = arguments[i].split("=", 2);
+            settings.put(parts[0], parts[1]);
+        }
+        Node node = new OneNode(settings.build(), config).start();
         Runtime.getRuntime().addShutdownHook(new Thread(() -> {
             try {
                 node.close();
