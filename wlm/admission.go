@@ -281,8 +281,9 @@ func (a *Admission) countEviction(cause error) {
 	n.(*atomic.Uint64).Add(1)
 }
 
-// Receive takes in a message of the bucket's owner. Messages of one bucket must come in the order in which they were sent.
-func (a *Admission) Receive(k BucketKey, m sharedtier.Message) {
+// Receive takes in a message of the bucket's owner that came in a session. Messages of one bucket must come in the order in which
+// they were sent. One of a session that is over does nothing, nor does a permit of one that is no longer live.
+func (a *Admission) Receive(k BucketKey, from Session, m sharedtier.Message) {
 	p := a.policy.Load()
 	g, ok := p.groups[k.Group]
 	if !ok {
@@ -296,6 +297,21 @@ func (a *Admission) Receive(k BucketKey, m sharedtier.Message) {
 	var s step
 	b := g.lockBucket(k)
 	b.adoptLocked(g.plan, &s)
-	b.receiveLocked(m, &s)
+	if b.session == from && (m.Permit == sharedtier.PermitID{} || from.Live()) {
+		b.receiveLocked(m, &s)
+	}
 	b.leave(&s)
+}
+
+// Renew has every bucket go on in the session that the link has for it now. The link calls it when its sessions have changed, once
+// the new ones are what it answers. When Renew returns, all that is to be announced has been sent.
+func (a *Admission) Renew() {
+	for _, g := range a.policy.Load().all() {
+		for _, b := range g.every() {
+			var s step
+			b.mu.Lock()
+			b.renewLocked(&s)
+			b.leave(&s)
+		}
+	}
 }

@@ -2,6 +2,8 @@ package wlm
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,7 +34,9 @@ type bucket struct {
 	tries   map[uint64]*Ticket
 	lastTry uint64
 
-	// outbox has messages to the owner in order; only one goroutine at a time sends them.
+	// session is the one with the owner; nil while the bucket needs none and while there is none.
+	session Session
+	// outbox has messages of the session in order; only one goroutine at a time sends them.
 	outbox  []sharedtier.Message
 	sending bool
 
@@ -77,16 +81,66 @@ func (b *bucket) adoptLocked(p *plan, s *step) {
 	if !p.parks() {
 		b.emptyLocked(s)
 	}
+	if p.shared > 0 && b.session == nil {
+		b.session = b.a.link.Session(b.key)
+		b.counts.Linked = b.session != nil
+	}
 	var buf [4]sharedtier.Effect
 	b.applyLocked(b.counts.SetOn(p.shared > 0 && p.parks(), buf[:0]), s)
 	b.drainLocked(s)
+}
+
+// renewLocked goes on in the session that the link now has. Its owner is told of all permits and waiters here before anything else;
+// what was asked in the session before is void.
+func (b *bucket) renewLocked(s *step) {
+	if b.session == nil && b.shared == 0 && (b.plan == nil || b.plan.shared == 0) {
+		return
+	}
+	next := b.a.link.Session(b.key)
+	if next == b.session {
+		return
+	}
+	b.session, b.outbox = next, nil
+	var buf [4]sharedtier.Effect
+	b.applyLocked(b.counts.Renew(next != nil, buf[:0]), s)
+	if next != nil && (b.shared > 0 || b.counts.Advertised > 0) {
+		// Under the lock, so that no message of the session comes before it.
+		next.Send(b.key, []sharedtier.Message{{Kind: sharedtier.Announce, Held: b.heldLocked(), Depth: b.counts.Advertised}})
+	}
+	b.askAgainLocked(s)
+}
+
+// heldLocked lists the shared permits that are out.
+func (b *bucket) heldLocked() []sharedtier.PermitID {
+	held := make([]sharedtier.PermitID, 0, b.shared)
+	for t := range b.running.all() {
+		if t.permit.kind == sharedPermit {
+			held = append(held, t.permit.shared)
+		}
+	}
+	return held
+}
+
+// askAgainLocked repeats, in a new session, the questions that the one before has not answered. Without a session they are answered
+// here: no owner can be asked.
+func (b *bucket) askAgainLocked(s *step) {
+	for _, id := range slices.Sorted(maps.Keys(b.tries)) {
+		switch {
+		case b.tries[id] == nil:
+			delete(b.tries, id) // it has left; what the owner granted it is not announced, and so comes back
+		case b.session != nil:
+			b.outbox = append(b.outbox, sharedtier.Message{Kind: sharedtier.Try, Try: id})
+		default:
+			b.answerLocked(sharedtier.Message{Kind: sharedtier.Unavailable, Try: id}, s)
+		}
+	}
 }
 
 // arriveLocked decides about a search that has just come. What is not decided at once is parked or asks the owner.
 func (b *bucket) arriveLocked(t *Ticket, s *step) error {
 	p, g := b.plan, b.group
 	if p.node > 0 && b.node < p.node && b.queue.n == 0 {
-		b.admitLocked(t, nodePermit, 0, s)
+		b.admitLocked(t, nodePermit, sharedtier.PermitID{}, s)
 		return nil
 	}
 	if p.monitor {
@@ -95,6 +149,9 @@ func (b *bucket) arriveLocked(t *Ticket, s *step) error {
 	}
 	if t.tryOnly || p.size == 0 {
 		if p.shared > 0 && b.queue.n == 0 {
+			if b.session == nil {
+				return b.refusalLocked(t, Unavailable, 0)
+			}
 			t.state = trying
 			t.ready = make(chan struct{})
 			b.a.record(Asked, t)
@@ -132,10 +189,13 @@ func (b *bucket) arriveLocked(t *Ticket, s *step) error {
 
 // watchLocked lets a search of a monitoring group run, whatever the limits say.
 func (b *bucket) watchLocked(t *Ticket, s *step) {
-	b.admitLocked(t, untrackedPermit, 0, s)
+	b.admitLocked(t, untrackedPermit, sharedtier.PermitID{}, s)
 	if b.plan.shared == 0 {
 		b.group.wouldThrottle.Add(1)
 		return
+	}
+	if b.session == nil {
+		return // nobody can say what the shared limit would have done
 	}
 	t.watched = true
 	b.askLocked(t)
@@ -149,7 +209,7 @@ func (b *bucket) askLocked(t *Ticket) {
 	b.lastTry++
 	t.try = b.lastTry
 	b.tries[t.try] = t
-	b.outbox = append(b.outbox, sharedtier.Message{Kind: sharedtier.Try, Try: t.try})
+	b.sendLocked(sharedtier.Message{Kind: sharedtier.Try, Try: t.try})
 }
 
 // receiveLocked takes in a message of the owner.
@@ -199,7 +259,14 @@ func (b *bucket) answerLocked(m sharedtier.Message, s *step) {
 		s.wake(t)
 	}
 	if granted {
-		b.outbox = append(b.outbox, sharedtier.Message{Kind: sharedtier.Release, Permit: m.Permit})
+		b.sendLocked(sharedtier.Message{Kind: sharedtier.Release, Permit: m.Permit})
+	}
+}
+
+// sendLocked puts a message into the outbox. Without a session there is nobody to tell: the next one begins with all there is to know.
+func (b *bucket) sendLocked(m sharedtier.Message) {
+	if b.session != nil {
+		b.outbox = append(b.outbox, m)
 	}
 }
 
@@ -222,7 +289,7 @@ func (b *bucket) applyLocked(fx []sharedtier.Effect, s *step) {
 	for _, e := range fx {
 		switch e.Kind {
 		case sharedtier.Send:
-			b.outbox = append(b.outbox, e.Message)
+			b.sendLocked(e.Message)
 		case sharedtier.RunOldest:
 			b.leaveQueueLocked(b.queue.head, sharedPermit, e.Permit, s)
 		case sharedtier.PromoteOldestPending:
@@ -252,7 +319,7 @@ func (b *bucket) drainLocked(s *step) {
 			break
 		}
 		fx := b.counts.Admit(head.state == waiting, buf[:0])
-		b.leaveQueueLocked(head, nodePermit, 0, s)
+		b.leaveQueueLocked(head, nodePermit, sharedtier.PermitID{}, s)
 		b.applyLocked(fx, s)
 	}
 	b.applyLocked(b.counts.Settle(buf[:0]), s)
@@ -276,7 +343,7 @@ func (b *bucket) emptyLocked(s *step) {
 			b.evictLocked(t, errStopped, s)
 		default:
 			b.counts.Cancel(t.state == waiting)
-			b.leaveQueueLocked(t, untrackedPermit, 0, s)
+			b.leaveQueueLocked(t, untrackedPermit, sharedtier.PermitID{}, s)
 		}
 	}
 	for id, t := range b.tries {
@@ -289,7 +356,7 @@ func (b *bucket) emptyLocked(s *step) {
 			b.dropTryLocked(t, errStopped, s)
 		default:
 			b.tries[id] = nil
-			b.admitLocked(t, untrackedPermit, 0, s)
+			b.admitLocked(t, untrackedPermit, sharedtier.PermitID{}, s)
 		}
 	}
 }
@@ -355,7 +422,7 @@ func (b *bucket) takeBackLocked(t *Ticket) {
 		b.node--
 	case sharedPermit:
 		b.shared--
-		b.outbox = append(b.outbox, sharedtier.Message{Kind: sharedtier.Release, Permit: t.permit.shared})
+		b.sendLocked(sharedtier.Message{Kind: sharedtier.Release, Permit: t.permit.shared})
 	}
 	b.group.runningTracked.Add(-1)
 	b.running.remove(t)
@@ -444,7 +511,7 @@ func (b *bucket) leave(s *step) {
 func (b *bucket) flush() {
 	for {
 		b.mu.Lock()
-		messages := b.outbox
+		messages, session := b.outbox, b.session
 		b.outbox = nil
 		if len(messages) == 0 {
 			b.sending = false
@@ -456,6 +523,6 @@ func (b *bucket) flush() {
 			return
 		}
 		b.mu.Unlock()
-		b.a.link.Send(b.key, messages)
+		session.Send(b.key, messages)
 	}
 }

@@ -90,9 +90,9 @@ func TestAnswerMeetsCancelled(t *testing.T) {
 		key := wlm.BucketKey{Group: h.create("g", limits("group", -1, 1, 0)), Attribute: groups.ByGroup}
 		s := h.enterLate(wlm.Request{Group: key.Group})
 		asked := link.take()
-		h.Receive(key, sharedtier.Message{Kind: sharedtier.Granted, Permit: 7, Try: asked[0].Try})
+		h.Receive(key, link, sharedtier.Message{Kind: sharedtier.Granted, Permit: permit(7), Try: asked[0].Try})
 		s.checkEvicted(t, false)
-		if sent := link.take(); len(sent) != 1 || sent[0].Kind != sharedtier.Release || sent[0].Permit != 7 {
+		if sent := link.take(); len(sent) != 1 || sent[0].Kind != sharedtier.Release || sent[0].Permit != permit(7) {
 			t.Errorf("then sent %v", sent)
 		}
 	})

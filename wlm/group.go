@@ -92,12 +92,18 @@ func (g *group) drop(b *bucket) {
 
 // buckets lists those that are not idle at this moment.
 func (g *group) buckets() []*bucket {
-	var out []*bucket
+	out := g.every()
 	g.whole.mu.Lock()
-	if !g.whole.idleLocked() {
-		out = append(out, &g.whole)
+	defer g.whole.mu.Unlock()
+	if g.whole.idleLocked() {
+		return out[1:]
 	}
-	g.whole.mu.Unlock()
+	return out
+}
+
+// every lists all buckets there are: that of the whole group first, idle or not.
+func (g *group) every() []*bucket {
+	out := []*bucket{&g.whole}
 	for i := range g.shards {
 		s := &g.shards[i]
 		s.mu.Lock()

@@ -7,14 +7,24 @@ import (
 	"github.com/wlmserver/wlmserver/internal/sharedtier"
 )
 
-// Link carries messages to the owners of buckets. Answers come back through [Admission.Receive].
+// Link knows the sessions with the owners of buckets.
 type Link interface {
-	// Send passes messages on to the bucket's owner in their order. It must not wait for an answer. It is called by one
-	// goroutine at a time for each bucket, and by many for different ones.
-	Send(k BucketKey, messages []sharedtier.Message)
+	// Session is the session with the bucket's owner at this moment; nil when there is none. It is called under the bucket's lock
+	// and must not wait. When sessions have changed, [Admission.Renew] has to be called.
+	Session(k BucketKey) Session
 }
 
-// owners is the link of a node that is alone: it owns every bucket itself.
+// Session carries messages to one owner of buckets. Its answers come back through [Admission.Receive].
+type Session interface {
+	// Send passes messages on in their order. It must not wait, neither for an answer nor for room. It is called by one goroutine
+	// at a time for each bucket, and by many for different ones. A session that is over loses them.
+	Send(k BucketKey, messages []sharedtier.Message)
+
+	// Live reports whether a permit that came in the session may be used: the owner surely still holds it for us at this moment.
+	Live() bool
+}
+
+// owners is the link of a node that is alone: it owns every bucket itself, in one session without an end.
 type owners struct {
 	a      *Admission
 	seed   maphash.Seed
@@ -37,6 +47,12 @@ const self sharedtier.Member = "self"
 
 func newOwners(a *Admission) *owners { return &owners{a: a, seed: maphash.MakeSeed()} }
 
+// Session gives the one session that there is.
+func (o *owners) Session(BucketKey) Session { return o }
+
+// Live is true: the owner and its permits end with the process.
+func (o *owners) Live() bool { return true }
+
 func (o *owners) shard(k BucketKey) *ownerShard {
 	return &o.shards[maphash.Comparable(o.seed, k)%shards]
 }
@@ -56,7 +72,7 @@ func (o *owners) Send(k BucketKey, messages []sharedtier.Message) {
 	s.mu.Lock()
 	w := s.buckets[k]
 	if w == nil {
-		w = new(owned)
+		w = &owned{machine: sharedtier.NewOwner()}
 		if s.buckets == nil {
 			s.buckets = make(map[BucketKey]*owned)
 		}
@@ -82,7 +98,7 @@ func (o *owners) deliver(s *ownerShard, k BucketKey, w *owned) {
 		w.out = nil
 		s.mu.Unlock()
 		for _, m := range out {
-			o.a.Receive(k, m.Message)
+			o.a.Receive(k, o, m.Message)
 		}
 		s.mu.Lock()
 	}

@@ -3,6 +3,7 @@ package wlm_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,18 +13,15 @@ import (
 	"github.com/wlmserver/wlmserver/wlm"
 )
 
-// TestOwnerFarAway drives searches over an owner whose messages take their time: never more shared permits are out than the limit
-// allows, and once the messages have arrived nobody waits beside a free slot.
+// TestOwnerFarAway drives searches over an owner whose messages take their time, in sessions that break: never more shared permits
+// are out than the limit allows, and once the messages have arrived nobody waits beside a free slot.
 func TestOwnerFarAway(t *testing.T) {
 	const rounds, steps, limit = 60, 400, 2
 	s := seed(t)
 	for round := range rounds {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(s, uint64(round)))
-			link := &slowLink{
-				up: map[wlm.BucketKey][]sharedtier.Message{}, down: map[wlm.BucketKey][]sharedtier.Message{},
-				owners: map[wlm.BucketKey]*sharedtier.Owner{}, limit: limit,
-			}
+			link := newSlowLink(limit)
 			h := newHarness(t, wlm.WithLink(func(a *wlm.Admission) wlm.Link { link.a = a; return link }))
 			node := r.IntN(3)
 			id := h.create("g", limits("username", node, limit, []int{0, 2, 6}[r.IntN(3)]))
@@ -42,6 +40,12 @@ func TestOwnerFarAway(t *testing.T) {
 				case len(all) > 0:
 					all[r.IntN(len(all))].cancel(errUser)
 				}
+				switch r.IntN(60) {
+				case 0:
+					link.cut()
+				case 1:
+					link.begin()
+				}
 				if r.IntN(80) == 0 {
 					h.update("g", fmt.Sprintf(`{"throttling":{"node_limit":%d,"shared_limit":%d}}`, 1+r.IntN(2), []int{0, limit}[r.IntN(2)]))
 				}
@@ -59,6 +63,7 @@ func TestOwnerFarAway(t *testing.T) {
 				}
 			}
 			h.update("g", fmt.Sprintf(`{"throttling":{"node_limit":1,"shared_limit":%d}}`, limit))
+			link.begin()
 			for {
 				for link.move(r) {
 					synctest.Wait()
@@ -93,7 +98,14 @@ func TestOwnerFarAway(t *testing.T) {
 // handLink is an owner played by the test.
 type handLink struct{ sent []sharedtier.Message }
 
+func (l *handLink) Session(wlm.BucketKey) wlm.Session { return l }
+
+func (l *handLink) Live() bool { return true }
+
 func (l *handLink) Send(_ wlm.BucketKey, m []sharedtier.Message) { l.sent = append(l.sent, m...) }
+
+// permit is the id with the number n.
+func permit(n uint64) sharedtier.PermitID { return sharedtier.PermitID{Epoch: 1, Seq: n} }
 
 // take gives the messages sent since the last call.
 func (l *handLink) take() []sharedtier.Message {
@@ -116,10 +128,10 @@ func handHarness(t *testing.T, size int, mode string) (*harness, *handLink, wlm.
 
 // TestAnswersToATry plays every answer of an owner to a search that may not wait, also when the search has left meanwhile.
 func TestAnswersToATry(t *testing.T) {
-	granted := sharedtier.Message{Kind: sharedtier.Granted, Permit: 7, Try: 1}
+	granted := sharedtier.Message{Kind: sharedtier.Granted, Permit: permit(7), Try: 1}
 	denied := sharedtier.Message{Kind: sharedtier.Denied, Try: 1}
 	unavailable := sharedtier.Message{Kind: sharedtier.Unavailable, Try: 1}
-	given := sharedtier.Message{Kind: sharedtier.Release, Permit: 7}
+	given := sharedtier.Message{Kind: sharedtier.Release, Permit: permit(7)}
 	for _, c := range []struct {
 		name, mode string
 		before     func(*harness, *search) // the answer comes
@@ -141,7 +153,7 @@ func TestAnswersToATry(t *testing.T) {
 		{name: "monitor, denied", mode: "monitor", answer: denied, runs: true, would: 1},
 		{name: "monitor, unavailable", mode: "monitor", answer: unavailable, runs: true},
 		{name: "monitor, ended, then granted", mode: "monitor", before: func(_ *harness, s *search) { s.finish() }, answer: granted, back: true},
-		{name: "an answer to nothing", answer: sharedtier.Message{Kind: sharedtier.Granted, Permit: 9, Try: 5}},
+		{name: "an answer to nothing", answer: sharedtier.Message{Kind: sharedtier.Granted, Permit: permit(9), Try: 5}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -159,7 +171,7 @@ func TestAnswersToATry(t *testing.T) {
 					synctest.Wait()
 					link.take()
 				}
-				h.Receive(key, c.answer)
+				h.Receive(key, link, c.answer)
 				synctest.Wait()
 				if s.running() != c.runs {
 					t.Errorf("runs: %v", s.running())
@@ -167,7 +179,7 @@ func TestAnswersToATry(t *testing.T) {
 				if err := s.failure(); c.failure != "" && (err == nil || !strings.Contains(err.Error(), c.failure)) {
 					t.Errorf("failed with %v", err)
 				}
-				if sent := link.take(); c.back != (len(sent) == 1 && sent[0] == given) {
+				if sent := link.take(); c.back != (len(sent) == 1 && reflect.DeepEqual(sent[0], given)) {
 					t.Errorf("then sent %v", sent)
 				}
 				for _, counters := range h.Counters() {
@@ -176,7 +188,7 @@ func TestAnswersToATry(t *testing.T) {
 					}
 				}
 				if c.answer.Try == 5 { // its own answer
-					h.Receive(key, granted)
+					h.Receive(key, link, granted)
 					synctest.Wait()
 				}
 				finishAll([]*search{s})
@@ -196,7 +208,7 @@ func TestNewestPendingIsRefused(t *testing.T) {
 			t.Errorf("pending ones are counted as waiting: %+v", c)
 		}
 		for _, m := range link.take() {
-			h.Receive(key, sharedtier.Message{Kind: sharedtier.Denied, Depth: m.Depth, Generation: m.Generation})
+			h.Receive(key, link, sharedtier.Message{Kind: sharedtier.Denied, Depth: m.Depth, Generation: m.Generation})
 			synctest.Wait()
 		}
 		if !all[0].parked() || all[1].failure() == nil || all[2].failure() == nil {
@@ -207,11 +219,11 @@ func TestNewestPendingIsRefused(t *testing.T) {
 		}
 		h.remove("g") // the owner is told to forget us, and what it still grants goes back
 		synctest.Wait()
-		h.Receive(key, sharedtier.Message{Kind: sharedtier.Grant, Permit: 3})
-		if sent := link.take(); len(sent) != 2 || sent[0].Kind != sharedtier.Want || sent[0].Depth != 0 || sent[1].Kind != sharedtier.Unused || sent[1].Permit != 3 {
+		h.Receive(key, link, sharedtier.Message{Kind: sharedtier.Grant, Permit: permit(3)})
+		if sent := link.take(); len(sent) != 2 || sent[0].Kind != sharedtier.Want || sent[0].Depth != 0 || sent[1].Kind != sharedtier.Unused || sent[1].Permit != permit(3) {
 			t.Errorf("sent %v", sent)
 		}
-		h.Receive(wlm.BucketKey{Group: "nosuch", Attribute: groups.ByGroup}, sharedtier.Message{Kind: sharedtier.Grant, Permit: 3})
+		h.Receive(wlm.BucketKey{Group: "nosuch", Attribute: groups.ByGroup}, link, sharedtier.Message{Kind: sharedtier.Grant, Permit: permit(3)})
 		finishAll(all)
 	})
 }

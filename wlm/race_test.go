@@ -156,20 +156,92 @@ func TestP8EndAgainstCancelAtTheHead(t *testing.T) {
 	h.done()
 }
 
-// slowLink is an owner far away: messages wait until the test moves them, in order, one at a time.
+// slowLink is an owner far away: messages wait until the test moves them, in order, one at a time. Its session may break, which
+// loses what is under way, and another may begin.
 type slowLink struct {
-	a  *wlm.Admission
-	mu sync.Mutex
-	// up and down are what is under way by bucket; owners what the other side has granted.
+	a      *wlm.Admission
+	mu     sync.Mutex
+	last   uint64       // session that began last
+	now    *slowSession // nil: there is none
+	tenure *sharedtier.Tenure[wlm.BucketKey]
+	limit  int
+	// up and down are what is under way by bucket.
 	up, down map[wlm.BucketKey][]sharedtier.Message
-	owners   map[wlm.BucketKey]*sharedtier.Owner
-	limit    int
 }
 
-func (l *slowLink) Send(k wlm.BucketKey, messages []sharedtier.Message) {
+type slowSession struct {
+	l      *slowLink
+	number uint64
+}
+
+const farAway sharedtier.Member = "n"
+
+func newSlowLink(limit int) *slowLink {
+	l := &slowLink{limit: limit, tenure: sharedtier.NewTenure[wlm.BucketKey](1, []sharedtier.Member{farAway}, 0, 0)}
+	l.begin()
+	return l
+}
+
+func (l *slowLink) Session(wlm.BucketKey) wlm.Session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.up[k] = append(l.up[k], messages...)
+	if l.now == nil {
+		return nil
+	}
+	return l.now
+}
+
+func (s *slowSession) Live() bool { return true }
+
+func (s *slowSession) Send(k wlm.BucketKey, messages []sharedtier.Message) {
+	s.l.mu.Lock()
+	defer s.l.mu.Unlock()
+	if s == s.l.now {
+		s.l.up[k] = append(s.l.up[k], messages...)
+	}
+}
+
+// cut ends the session.
+func (l *slowLink) cut() {
+	l.mu.Lock()
+	l.now, l.up, l.down = nil, nil, nil
+	l.tenure.Broken(farAway, l.last)
+	l.mu.Unlock()
+	l.a.Renew()
+}
+
+// begin begins a session in place of the one there is. Its announcements arrive at once.
+func (l *slowLink) begin() {
+	l.mu.Lock()
+	l.last++
+	l.now = &slowSession{l, l.last}
+	l.up, l.down = map[wlm.BucketKey][]sharedtier.Message{}, map[wlm.BucketKey][]sharedtier.Message{}
+	l.tenure.Open(farAway, l.last, 0)
+	l.mu.Unlock()
+	if l.a != nil {
+		l.a.Renew()
+	}
+	l.mu.Lock()
+	for k, up := range l.up {
+		if up[0].Kind == sharedtier.Announce {
+			l.hearLocked(k)
+		}
+	}
+	l.postLocked(l.tenure.Receive(farAway, l.last, wlm.BucketKey{}, sharedtier.Message{Kind: sharedtier.Done}, 0, 0, nil))
+	l.mu.Unlock()
+}
+
+// hearLocked has the owner hear the bucket's next message.
+func (l *slowLink) hearLocked(k wlm.BucketKey) {
+	m := l.up[k][0]
+	l.up[k] = l.up[k][1:]
+	l.postLocked(l.tenure.Receive(farAway, l.last, k, m, l.limit, 0, nil))
+}
+
+func (l *slowLink) postLocked(posts []sharedtier.Post[wlm.BucketKey]) {
+	for _, p := range posts {
+		l.down[p.Bucket] = append(l.down[p.Bucket], p.Message)
+	}
 }
 
 // move carries one message, if there is one, and reports whether there was.
@@ -191,24 +263,14 @@ func (l *slowLink) move(r *rand.Rand) bool {
 		return false
 	}
 	if n := r.IntN(len(ups) + len(downs)); n < len(ups) {
-		k := ups[n]
-		m := l.up[k][0]
-		l.up[k] = l.up[k][1:]
-		o := l.owners[k]
-		if o == nil {
-			o = &sharedtier.Owner{Limit: l.limit}
-			l.owners[k] = o
-		}
-		for _, out := range o.Receive("n", m, nil) {
-			l.down[k] = append(l.down[k], out.Message)
-		}
+		l.hearLocked(ups[n])
 		l.mu.Unlock()
 	} else {
 		k := downs[n-len(ups)]
-		m := l.down[k][0]
+		m, from := l.down[k][0], l.now
 		l.down[k] = l.down[k][1:]
 		l.mu.Unlock()
-		l.a.Receive(k, m)
+		l.a.Receive(k, from, m)
 	}
 	return true
 }

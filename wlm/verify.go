@@ -60,7 +60,7 @@ func (b *bucket) violationsLocked(walk bool) (out []string) {
 	if !b.plan.parks() && b.queue.n > 0 {
 		fail("I8", "waiters are parked with nothing to wait for")
 	}
-	if b.counts.On && b.queue.n > 0 && b.counts.Quiet() {
+	if b.counts.On && b.counts.Linked && b.queue.n > 0 && b.counts.Quiet() {
 		fail("I4", "no owner knows of the waiters")
 	}
 	if b.dead && !b.idleLocked() {

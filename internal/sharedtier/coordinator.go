@@ -38,6 +38,8 @@ const (
 type Coordinator struct {
 	// On tells whether the bucket has a shared tier now; see SetOn.
 	On bool
+	// Linked tells whether there is a session to the bucket's owner; see Renew.
+	Linked bool
 	// Size is how many may wait (not counting the pending ones) when one more arrives.
 	Size int
 
@@ -56,7 +58,7 @@ func (c *Coordinator) Quiet() bool { return c.Outstanding == 0 && c.Advertised =
 
 // Arrive takes in a search that found no room and may wait.
 func (c *Coordinator) Arrive(fx []Effect) (Outcome, []Effect) {
-	if !c.On || c.Advertised > 0 {
+	if !c.On || !c.Linked || c.Advertised > 0 {
 		if c.Waiting >= c.Size {
 			return Full, fx
 		}
@@ -66,6 +68,21 @@ func (c *Coordinator) Arrive(fx []Effect) (Outcome, []Effect) {
 	c.Pending++
 	c.Outstanding++
 	return BecomesPending, append(fx, Effect{Kind: Send, Message: Message{Kind: Acquire, Depth: c.Waiters(), Generation: c.Generation}})
+}
+
+// Renew tells that a new session to the owner begins, or that there is none now. What was asked in the one before has no answer any
+// more: who was pending waits, whatever the size. In a session the owner has to be told of the bucket's permits and of Advertised
+// waiters before anything else.
+func (c *Coordinator) Renew(linked bool, fx []Effect) []Effect {
+	for ; c.Pending > 0; c.Pending-- {
+		c.Waiting++
+		fx = append(fx, Effect{Kind: PromoteOldestPending})
+	}
+	c.Linked, c.Outstanding, c.Advertised = linked, 0, 0
+	if linked && c.On {
+		c.Advertised = c.Waiting
+	}
+	return fx
 }
 
 // Receive takes in a message of the owner that does not answer a Try. headWaiting tells whether the oldest waiter is a waiting
@@ -147,7 +164,7 @@ func (c *Coordinator) SetOn(on bool, fx []Effect) []Effect {
 
 // Settle closes every step: waiters that no owner knows of and no question is under way for are announced.
 func (c *Coordinator) Settle(fx []Effect) []Effect {
-	if !c.On || !c.Quiet() || c.Waiters() == 0 {
+	if !c.On || !c.Linked || !c.Quiet() || c.Waiters() == 0 {
 		return fx
 	}
 	c.Advertised = c.Waiters()

@@ -44,9 +44,10 @@ type search struct {
 
 func newWorld(of instance) *world {
 	w := &world{instance: of, coords: make([]coordinator, of.coords)}
+	w.owner = sharedtier.NewOwner()
 	w.owner.Limit = of.limit
 	for i := range w.coords {
-		w.coords[i].counts.On = true
+		w.coords[i].counts.On, w.coords[i].counts.Linked = true, true
 		w.coords[i].counts.Size = of.size
 	}
 	for i := range of.coords * of.searches {

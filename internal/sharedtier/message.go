@@ -17,6 +17,13 @@ const (
 	Release
 	// Unused gives back a permit that found nobody to run; the owner forgets the coordinator's depth.
 	Unused
+	// Announce begins a bucket's part of a session: all permits that the coordinator holds of the bucket, and its Depth. It replaces
+	// all that the owner knew of the two.
+	Announce
+	// Done ends the announcements of a session: the coordinator holds nothing that it has not announced. It is of no bucket.
+	Done
+	// Beat keeps a session alive. The owner sends it back as it is. It is of no bucket.
+	Beat
 )
 
 // Messages of an owner to a coordinator.
@@ -43,6 +50,12 @@ func (k Kind) String() string {
 		return "release"
 	case Unused:
 		return "unused"
+	case Announce:
+		return "announce"
+	case Done:
+		return "done"
+	case Beat:
+		return "beat"
 	case Granted:
 		return "granted"
 	case Denied:
@@ -55,20 +68,36 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
 
-// PermitID names one permit of an owner. The zero value names none.
-type PermitID uint64
+// PermitID names one permit. A bucket has one owner in an epoch, and an owner gives no number twice, so that an id of the past hits
+// nothing. The zero value names none.
+type PermitID struct {
+	Epoch uint64 // in which it was granted
+	Seq   uint64 // among its owner's
+}
+
+func (p PermitID) String() string { return fmt.Sprintf("%d.%d", p.Epoch, p.Seq) }
 
 // Message is one message of the protocol. Which fields count depends on the kind.
 type Message struct {
 	Kind   Kind
 	Permit PermitID // Release, Unused, Granted, Grant
-	Depth  int      // Acquire, Want, Denied: waiters of the coordinator
+	Depth  int      // Acquire, Want, Announce, Denied: waiters of the coordinator
 	// Generation of an Acquire, echoed by its Denied: a denial from before the owner was told to forget us is recognised by it.
 	Generation uint32
 	// Try is not zero in a Try and in its answer: which search tried.
 	Try uint64
+	// Held are the permits of an Announce. Nobody changes them.
+	Held []PermitID
+	// Sent is when a Beat was sent, by the clock of the coordinator.
+	Sent int64
 }
 
 func (m Message) String() string {
-	return fmt.Sprintf("%v(permit %d, depth %d, generation %d, try %d)", m.Kind, m.Permit, m.Depth, m.Generation, m.Try)
+	switch m.Kind {
+	case Announce:
+		return fmt.Sprintf("%v(held %v, depth %d)", m.Kind, m.Held, m.Depth)
+	case Beat:
+		return fmt.Sprintf("%v(sent %d)", m.Kind, m.Sent)
+	}
+	return fmt.Sprintf("%v(permit %v, depth %d, generation %d, try %d)", m.Kind, m.Permit, m.Depth, m.Generation, m.Try)
 }

@@ -7,6 +7,16 @@ import (
 	"github.com/wlmserver/wlmserver/internal/sharedtier"
 )
 
+// owner makes an owner that may grant.
+func owner(limit int) sharedtier.Owner {
+	o := sharedtier.NewOwner()
+	o.Limit = limit
+	return o
+}
+
+// permit is the id with the number n of an owner outside an epoch.
+func permit(n uint64) sharedtier.PermitID { return sharedtier.PermitID{Seq: n} }
+
 // to makes a readable list of what the owner sends.
 func to(out []sharedtier.Outgoing) (list []string) {
 	for _, o := range out {
@@ -17,13 +27,13 @@ func to(out []sharedtier.Outgoing) (list []string) {
 
 // TestOwnerTakesTurns: members with waiters are served in turn, however long one's line is.
 func TestOwnerTakesTurns(t *testing.T) {
-	o := sharedtier.Owner{Limit: 1}
+	o := owner(1)
 	o.Receive("a", sharedtier.Message{Kind: sharedtier.Acquire, Depth: 1}, nil) // permit 1
 	o.Receive("a", sharedtier.Message{Kind: sharedtier.Want, Depth: 3}, nil)
 	o.Receive("b", sharedtier.Message{Kind: sharedtier.Want, Depth: 2}, nil)
 	holder := sharedtier.Member("a")
 	var served []string
-	for p := sharedtier.PermitID(1); ; p++ {
+	for p := permit(1); ; p.Seq++ {
 		out := o.Receive(holder, sharedtier.Message{Kind: sharedtier.Release, Permit: p}, nil)
 		if len(out) == 0 {
 			break
@@ -41,7 +51,7 @@ func TestOwnerTakesTurns(t *testing.T) {
 
 // TestOwnerForgetsWhoNeedsNothing: a member that sends a permit back unused is not served again before it asks again.
 func TestOwnerForgetsWhoNeedsNothing(t *testing.T) {
-	o := sharedtier.Owner{Limit: 1}
+	o := owner(1)
 	out := o.Receive("a", sharedtier.Message{Kind: sharedtier.Want, Depth: 3}, nil)
 	if fmt.Sprint(to(out)) != "[a grant]" || o.Depth("a") != 2 {
 		t.Fatalf("sent %v, remembers %d waiters", out, o.Depth("a"))
@@ -54,7 +64,7 @@ func TestOwnerForgetsWhoNeedsNothing(t *testing.T) {
 
 // TestOwnerTakesNoPermitFromAnother: a permit comes back from the member that holds it, and once.
 func TestOwnerTakesNoPermitFromAnother(t *testing.T) {
-	o := sharedtier.Owner{Limit: 1}
+	o := owner(1)
 	out := o.Receive("a", sharedtier.Message{Kind: sharedtier.Acquire, Depth: 1}, nil)
 	p := out[0].Message.Permit
 	for _, kind := range []sharedtier.Kind{sharedtier.Release, sharedtier.Unused} {
@@ -71,7 +81,7 @@ func TestOwnerTakesNoPermitFromAnother(t *testing.T) {
 
 // TestOneIsAskedForAll: who comes while the owner knows of those who wait already, waits with them and asks nothing.
 func TestOneIsAskedForAll(t *testing.T) {
-	c := sharedtier.Coordinator{On: true, Size: 2}
+	c := sharedtier.Coordinator{On: true, Linked: true, Size: 2}
 	outcome, fx := c.Arrive(nil)
 	if outcome != sharedtier.BecomesPending || len(fx) != 1 {
 		t.Fatalf("the first one: %v, %v", outcome, fx)
