@@ -70,6 +70,10 @@ bench-publish: ## Put what the last two measured into docs/performance.md, and d
 lint: ## Run golangci-lint (builds it the first time)
 	tools/tool golangci-lint run $(PACKAGES)
 
+.PHONY: proto
+proto: ## Generate the code of what nodes say to one another from its .proto
+	go run -C tools ./protos
+
 .PHONY: check
 check: ## Test, vet, lint and look at the formatting and the modules: before a commit
 	go test ./...
