@@ -9,7 +9,10 @@ import org.opensearch.node.InternalSettingsPreparer;
 import org.opensearch.node.Node;
 import org.opensearch.plugins.PluginInfo;
 
-/** One OpenSearch node, put together from its libraries: OneNode FOLDER PORT [SETTING=VALUE...]. It runs until the process is ended. */
+/**
+ * One OpenSearch node, put together from its libraries: OneNode FOLDER PORT [SETTING=VALUE...]. It runs until the process is
+ * ended, or with UNTIL_EOF in the environment until its input is: whoever started it has then gone, in whatever way.
+ */
 final class OneNode extends Node {
     private OneNode(Settings settings, Path config) {
         super(
@@ -49,6 +52,10 @@ final class OneNode extends Node {
                 e.printStackTrace();
             }
         }));
-        Thread.currentThread().join();
+        if (System.getenv("UNTIL_EOF") == null) {
+            Thread.currentThread().join();
+        }
+        while (System.in.read() >= 0) { }
+        System.exit(0);
     }
 }

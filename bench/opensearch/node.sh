@@ -8,7 +8,8 @@
 #	                          run a node in the foreground, its data in FOLDER
 #	node.sh jdk               print the JDK that it would use; fails when there is none
 #
-# HEAP (1g) is the size of the heap.
+# HEAP (1g) is the size of the heap. With UNTIL_EOF in the environment the node ends with its
+# input.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 

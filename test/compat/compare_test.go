@@ -1,0 +1,201 @@
+package compat_test
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// difference is one thing that the two answers do not share.
+type difference struct{ where, here, there string }
+
+func (d difference) String() string {
+	return fmt.Sprintf("%s: %s here, %s there", d.where, shorten(d.here, 200), shorten(d.there, 200))
+}
+
+const (
+	nothing   = "nothing"
+	something = "something"
+)
+
+// freeText are members whose wording is each server's own.
+var freeText = []string{"reason", "details", "tagline", "stack_trace", "cause", "explanation"}
+
+// volatile are members whose values no two servers share: times, sizes, versions and ids that nobody names.
+var volatile = []string{"took", "updated_at", "cluster_uuid", "number", "build_type", "build_hash", "build_date", "build_snapshot", "lucene_version",
+	"minimum_wire_compatibility_version", "minimum_index_compatibility_version", "creation_date", "creation_date_string", "uuid", "index_uuid", "created",
+	"transport_address", "publish_address", "bound_address", "host", "ip", "timestamp", "current_usage", "start_time_in_millis", "running_time_in_nanos",
+	"start_time", "running_time", "bytes_wanted", "bytes_limit", "task_max_waiting_in_queue_millis", "task_max_waiting_in_queue", "query", "fetch", "total",
+	"byte_offset", "col", "line", "updated_at_string", "created_string", "memory_in_bytes", "cpu_time_in_nanos"}
+
+// counted are members named like volatile ones whose values do count where they stand.
+var counted = regexp.MustCompile(`_shards\.total|_nodes\.total|hits\.total`)
+
+// compare lists how two answers to a request differ.
+func compare(r *request, here, there answer, ours, theirs ids) []difference {
+	switch {
+	case here.problem != nil || there.problem != nil:
+		return []difference{{"answer", fmt.Sprint(here.problem), fmt.Sprint(there.problem)}}
+	case here.status != there.status:
+		return []difference{{"status", kindOf(here), kindOf(there)}}
+	}
+	var all []difference
+	for _, name := range []string{"Content-Type", "Content-Encoding", "Allow", "Location", "X-Opaque-Id", "X-Request-Id", "Www-Authenticate", "Warning"} {
+		h, t := ours.names().Replace(here.header.Get(name)), theirs.names().Replace(there.header.Get(name))
+		switch name {
+		case "Allow":
+			h, t = sortedList(h), sortedList(t)
+		case "Warning": // the text in it is free
+			h, t = presence(h), presence(t)
+		}
+		if h != t {
+			all = append(all, difference{name, cmp.Or(h, nothing), cmp.Or(t, nothing)})
+		}
+	}
+	h, t := ours.names().Replace(here.body), theirs.names().Replace(there.body)
+	return append(all, compareBodies(here.header.Get(contentType), h, t)...)
+}
+
+// kindOf is a status with the type of the error.
+func kindOf(a answer) string {
+	if a.status == 0 {
+		return "no answer"
+	}
+	t, err := parse(a.body)
+	if err != nil {
+		if t, err = parseYAML(a.body); err != nil {
+			return fmt.Sprint(a.status)
+		}
+	}
+	return strings.TrimSpace(fmt.Sprint(a.status, " ", t.at("error.type")))
+}
+
+func presence(s string) string {
+	if s == "" {
+		return ""
+	}
+	return something
+}
+
+func sortedList(s string) string {
+	l := strings.Split(s, ",")
+	slices.Sort(l)
+	return strings.Join(l, ",")
+}
+
+func compareBodies(contentType, here, there string) []difference {
+	read := parse
+	switch {
+	case here == there:
+		return nil
+	case strings.HasPrefix(contentType, "application/yaml"):
+		read = parseYAML
+	case !strings.HasPrefix(contentType, "application/json"):
+		return compareTexts(here, there)
+	}
+	h, hereErr := read(here)
+	t, thereErr := read(there)
+	switch {
+	case hereErr != nil && thereErr != nil:
+		return compareTexts(here, there)
+	case hereErr != nil || thereErr != nil:
+		return []difference{{"body", here, there}}
+	}
+	all := compareTrees("", h, t)
+	if strings.HasSuffix(here, "\n") != strings.HasSuffix(there, "\n") || strings.Count(here, "\n") > 1 != (strings.Count(there, "\n") > 1) {
+		all = append(all, difference{"layout", shorten(here, 40), shorten(there, 40)})
+	}
+	return all
+}
+
+// compareTrees lists how two values differ. The names of members on the way are its path.
+func compareTrees(path string, here, there *tree) []difference {
+	name := path[strings.LastIndexByte(path, '.')+1:]
+	free := slices.Contains(freeText, name) && !strings.Contains(path, "_source") || path == ".error"
+	switch {
+	case here.kind != there.kind:
+		return []difference{{cmp.Or(path, "body"), here.kind, there.kind}}
+	case here.kind == "object":
+		return compareMembers(path, here.sorted(), there.sorted())
+	case here.kind == "array":
+		if name == "workload_groups" || name == "tasks" {
+			inOrder(here)
+			inOrder(there)
+		}
+		if len(here.items) != len(there.items) {
+			return []difference{{path, fmt.Sprintf("%d items", len(here.items)), fmt.Sprintf("%d items", len(there.items))}}
+		}
+		var all []difference
+		for i := range here.items {
+			all = append(all, compareTrees(path, here.items[i], there.items[i])...)
+		}
+		return all
+	case free, slices.Contains(volatile, name) && !counted.MatchString(path):
+		return nil
+	case withoutTaskNumbers(here.text) != withoutTaskNumbers(there.text):
+		return []difference{{path, quote(here.text), quote(there.text)}}
+	}
+	return nil
+}
+
+func compareMembers(path string, here, there *tree) []difference {
+	var all []difference
+	h, t := here.members, there.members
+	for len(h) > 0 || len(t) > 0 {
+		switch {
+		case len(t) == 0 || len(h) > 0 && memberName(h[0]) < memberName(t[0]):
+			all = append(all, difference{path + "." + memberName(h[0]), something, nothing})
+			h = h[1:]
+		case len(h) == 0 || memberName(h[0]) > memberName(t[0]):
+			all = append(all, difference{path + "." + memberName(t[0]), nothing, something})
+			t = t[1:]
+		default:
+			all = append(all, compareTrees(path+"."+memberName(h[0]), h[0].value, t[0].value)...)
+			h, t = h[1:], t[1:]
+		}
+	}
+	return all
+}
+
+func memberName(m member) string { return withoutTaskNumbers(m.name) }
+
+var taskNumber = regexp.MustCompile(`(«node»:)\d+`)
+
+// withoutTaskNumbers takes the numbers of tasks away, which each server gives out as it likes.
+func withoutTaskNumbers(s string) string {
+	if !strings.Contains(s, "«node»:") {
+		return s
+	}
+	return taskNumber.ReplaceAllString(s, "${1}0")
+}
+
+// inOrder sorts the items of a list that has no order.
+func inOrder(t *tree) {
+	key := func(v *tree) string { return v.member("name").String() + v.member("action").String() }
+	slices.SortStableFunc(t.items, func(a, b *tree) int { return strings.Compare(key(a), key(b)) })
+}
+
+var digits = regexp.MustCompile(`\d+(\.\d+)?`)
+
+// compareTexts compares tables: the number of rows and of columns, and what is not a number.
+func compareTexts(here, there string) []difference {
+	plain := func(s string) []string {
+		var lines []string
+		for line := range strings.Lines(digits.ReplaceAllString(withoutTaskNumbers(s), "0")) {
+			lines = append(lines, strings.Join(strings.Fields(line), " "))
+		}
+		return lines
+	}
+	h, t := plain(here), plain(there)
+	if len(h) != len(t) {
+		return []difference{{"rows", fmt.Sprintf("%d: %s", len(h), shorten(here, 100)), fmt.Sprintf("%d: %s", len(t), shorten(there, 100))}}
+	}
+	for i := range h {
+		if h[i] != t[i] {
+			return []difference{{"row", h[i], t[i]}}
+		}
+	}
+	return nil
+}
