@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/wlmserver/wlmserver/internal/stub"
 	"github.com/wlmserver/wlmserver/settings"
@@ -12,14 +13,14 @@ import (
 func (s *Server) documentRoutes() []route {
 	const (
 		index  = timeouts + " wait_for_active_shards"
-		lookup = timeouts + " allow_no_indices expand_wildcards ignore_unavailable local flat_settings include_defaults"
+		lookup = timeouts + expansion + " local flat_settings include_defaults"
 		write  = "timeout refresh routing wait_for_active_shards version version_type if_seq_no if_primary_term op_type pipeline require_alias"
 		read   = "preference realtime refresh routing stored_fields _source _source_excludes _source_includes version version_type"
 	)
-	return []route{
+	return slices.Concat(s.maintenanceRoutes(), []route{
 		{methods: "PUT", pattern: "/{index}", params: index, body: optional, prepare: s.createIndex},
 		{methods: "GET HEAD", pattern: "/{index}", params: lookup, prepare: s.getIndex},
-		{methods: "DELETE", pattern: "/{index}", params: timeouts + " allow_no_indices expand_wildcards ignore_unavailable", prepare: s.deleteIndex},
+		{methods: "DELETE", pattern: "/{index}", params: timeouts + expansion, prepare: s.deleteIndex},
 
 		{methods: "POST", pattern: "/{index}/_doc", params: write, body: required, prepare: s.putDocument(false)},
 		{methods: "PUT POST", pattern: "/{index}/_doc/{id}", params: write, body: required, prepare: s.putDocument(false)},
@@ -29,7 +30,7 @@ func (s *Server) documentRoutes() []route {
 
 		{methods: "PUT POST", pattern: "/_bulk", params: write + " _source _source_excludes _source_includes", body: requiredLines, prepare: s.bulk},
 		{methods: "PUT POST", pattern: "/{index}/_bulk", params: write + " _source _source_excludes _source_includes", body: requiredLines, prepare: s.bulk},
-	}
+	})
 }
 
 type indexCreatedDTO struct {
@@ -60,8 +61,12 @@ func (s *Server) deleteIndex(c *call) (action, error) {
 	if err := c.checkTimeouts(); err != nil {
 		return nil, err
 	}
+	rules, err := c.expansion()
+	if err != nil {
+		return nil, err
+	}
 	return func() (*answer, error) {
-		if err := s.cfg.Stub.DeleteIndex(c.param("index")); err != nil {
+		if err := s.cfg.Stub.DeleteIndices(c.param("index"), rules); err != nil {
 			return nil, err
 		}
 		return ok(acknowledged{true})
@@ -79,8 +84,12 @@ func (s *Server) getIndex(c *call) (action, error) {
 	if err != nil {
 		return nil, err
 	}
+	rules, err := c.expansion()
+	if err != nil {
+		return nil, err
+	}
 	return func() (*answer, error) {
-		found, err := s.cfg.Stub.Indices(c.param("index"))
+		found, err := s.cfg.Stub.Expand(c.param("index"), rules)
 		if err != nil {
 			return nil, err
 		}

@@ -1,11 +1,10 @@
 package rest
 
 import (
+	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/wlmserver/wlmserver/internal/nearest"
 	"github.com/wlmserver/wlmserver/internal/units"
 )
 
@@ -79,7 +78,22 @@ type jvmStatsDTO struct {
 		HeapUsedPercent int    `json:"heap_used_percent"`
 		HeapMax         string `json:"heap_max,omitempty"`
 		HeapMaxBytes    int64  `json:"heap_max_in_bytes"`
+		// Pools is empty: the heap is one. Benchmarks go through it, and read both collectors.
+		Pools struct{} `json:"pools"`
 	} `json:"mem"`
+	GC struct {
+		Collectors struct {
+			Young collectorDTO `json:"young"` // always zero: the collector has no generations
+			Old   collectorDTO `json:"old"`
+		} `json:"collectors"`
+	} `json:"gc"`
+}
+
+// collectorDTO counts collections, and how long they had everything stand still.
+type collectorDTO struct {
+	Count  int64  `json:"collection_count"`
+	Time   string `json:"collection_time,omitempty"`
+	Millis int64  `json:"collection_time_in_millis"`
 }
 
 type poolStatsDTO struct {
@@ -105,7 +119,7 @@ type nativeMemoryDTO struct {
 
 func (s *Server) nodeStats(c *call) (action, error) {
 	ids, metrics := splitList(c.param("nodes")), splitList(c.param("metrics"))
-	if err := c.checkMetrics(metrics); err != nil {
+	if err := c.checkMetricsOf("a node", metrics, statsMetrics[:]); err != nil {
 		return nil, err
 	}
 	if err := c.checkTimeouts(); err != nil {
@@ -125,31 +139,6 @@ func (s *Server) nodeStats(c *call) (action, error) {
 			return ok(d)
 		})
 	}, nil
-}
-
-// checkMetrics refuses what is no part of a node's statistics, and all of them together with single ones.
-func (c *call) checkMetrics(metrics []string) error {
-	if slices.Contains(metrics, everyMetric) {
-		if len(metrics) > 1 {
-			return illegalArgument("request [%s] names [_all] beside other metrics: leave out one or the other", c.r.URL.Path)
-		}
-		return nil
-	}
-	var unknown []string
-	for _, m := range metrics {
-		if slices.Contains(statsMetrics[:], m) {
-			continue
-		}
-		text := "[" + m + "]"
-		if near := nearest.Name(m, statsMetrics[:]...); near != "" {
-			text += " -> did you mean [" + near + "]?"
-		}
-		unknown = append(unknown, text)
-	}
-	if unknown != nil {
-		return illegalArgument("request [%s] names metrics that do not exist: %s", c.r.URL.Path, strings.Join(unknown, ", "))
-	}
-	return nil
 }
 
 // statsOfNode are the statistics of this node; without metrics, all of them.
@@ -214,7 +203,12 @@ func newJVMStats(n NodeInfo, now time.Time, human bool) *jvmStatsDTO {
 	up, used := now.Sub(n.Started), heapUsed()
 	d := &jvmStatsDTO{Timestamp: now.UnixMilli(), UptimeMillis: up.Milliseconds()}
 	d.Mem.HeapUsedBytes, d.Mem.HeapUsedPercent, d.Mem.HeapMaxBytes = used, percent(used, n.HeapSize), n.HeapSize
+	var gc debug.GCStats
+	debug.ReadGCStats(&gc)
+	young, old := &d.GC.Collectors.Young, &d.GC.Collectors.Old
+	old.Count, old.Millis = gc.NumGC, gc.PauseTotal.Milliseconds()
 	if human {
+		young.Time, old.Time = units.HumanTime(0), units.HumanTime(gc.PauseTotal)
 		d.Uptime, d.Mem.HeapUsed, d.Mem.HeapMax = units.HumanTime(up), units.HumanBytes(used), units.HumanBytes(n.HeapSize)
 	}
 	return d

@@ -23,6 +23,7 @@ func TestNodeStats(t *testing.T) {
 		{1.0, []any{"nodes", nodeID, "indices", "docs", "count"}},
 		{-1.0, []any{"nodes", nodeID, "process", "cpu", "percent"}},
 		{float64(1 << 30), []any{"nodes", nodeID, "jvm", "mem", "heap_max_in_bytes"}},
+		{0.0, []any{"nodes", nodeID, "jvm", "gc", "collectors", "young", "collection_count"}}, // benchmarks read both
 		{3.0, []any{"nodes", nodeID, "thread_pool", "search", "completed"}},
 		{0.0, []any{"nodes", nodeID, "thread_pool", "search", "active"}},
 		{1.0, []any{"nodes", nodeID, "http", "current_open"}}, // one client, one request after the other
@@ -32,6 +33,11 @@ func TestNodeStats(t *testing.T) {
 	} {
 		if got := all.at(c.path...); got != c.want {
 			t.Errorf("%v is %v, want %v", c.path, got, c.want)
+		}
+	}
+	for _, path := range [][]any{{"gc", "collectors", "old", "collection_time_in_millis"}, {"mem", "pools"}} {
+		if all.at(append([]any{"nodes", nodeID, "jvm"}, path...)...) == nil {
+			t.Errorf("there is no jvm %v", path)
 		}
 	}
 	if used, _ := all.at("nodes", nodeID, "jvm", "mem", "heap_used_in_bytes").(float64); used <= 0 {

@@ -157,8 +157,11 @@ func (e *Engine) indexForWriting(name string) (*index, error) {
 // DeleteIndex deletes the indices of a comma list of names and patterns. A name
 // that does not exist is a *search.IndexNotFoundError, and nothing is deleted; a
 // pattern that finds nothing is no error.
-func (e *Engine) DeleteIndex(pattern string) error {
-	found, err := e.resolve(selection{names: splitNames(pattern)})
+func (e *Engine) DeleteIndex(pattern string) error { return e.DeleteIndices(pattern, Expansion{}) }
+
+// DeleteIndices is DeleteIndex by the rules of the request.
+func (e *Engine) DeleteIndices(pattern string, rules Expansion) error {
+	found, err := e.resolve(selection{splitNames(pattern), rules})
 	if err != nil {
 		return err
 	}
@@ -179,8 +182,11 @@ func (e *Engine) DeleteIndex(pattern string) error {
 // Indices describes the indices of a comma list of names and patterns; "" and
 // "_all" mean all of them. A name that does not exist is a
 // *search.IndexNotFoundError; a pattern that finds nothing is no error.
-func (e *Engine) Indices(pattern string) ([]IndexInfo, error) {
-	found, err := e.resolve(selection{names: splitNames(pattern)})
+func (e *Engine) Indices(pattern string) ([]IndexInfo, error) { return e.Expand(pattern, Expansion{}) }
+
+// Expand is Indices by the rules of the request.
+func (e *Engine) Expand(pattern string, rules Expansion) ([]IndexInfo, error) {
+	found, err := e.resolve(selection{splitNames(pattern), rules})
 	if err != nil {
 		return nil, err
 	}

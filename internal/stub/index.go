@@ -50,6 +50,13 @@ type IndexInfo struct {
 	Mappings   json.RawMessage // one compact JSON object, as it was given
 	Settings   []KV            // all of them, in OpenSearch's order; those given beside the known ones last
 	Documents  int
+	Stores     []StoreInfo // by shard
+}
+
+// StoreInfo tells what the primary copy of a shard holds.
+type StoreInfo struct {
+	Documents int
+	Bytes     int64 // roughly
 }
 
 // newIndex makes an index from the body of a create request.
@@ -198,7 +205,9 @@ func (ix *index) info() IndexInfo {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	for s := range ix.stores {
-		i.Documents += len(ix.stores[s].byID)
+		store := StoreInfo{len(ix.stores[s].byID), ix.stores[s].size}
+		i.Documents += store.Documents
+		i.Stores = append(i.Stores, store)
 	}
 	return i
 }

@@ -1,6 +1,7 @@
 package stub
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -46,12 +47,50 @@ func nameFault(name string) string {
 	return ""
 }
 
+// Expansion says what names and patterns of a request may come to. The zero value is what most requests mean.
+type Expansion struct {
+	IgnoreUnavailable bool // leave out names that do not exist
+	ForbidNone        bool // an error when a pattern, or all of them, finds nothing
+	Literal           bool // patterns find nothing
+}
+
+// Set takes over a query parameter: ignore_unavailable, allow_no_indices or expand_wildcards, and nothing for others. A value that
+// does not fit is a *search.InvalidError.
+func (x *Expansion) Set(name, value string) (err error) {
+	switch name {
+	case "ignore_unavailable":
+		x.IgnoreUnavailable, err = readBool(name, value)
+	case "allow_no_indices":
+		var allow bool
+		allow, err = readBool(name, value)
+		x.ForbidNone = !allow
+	case "expand_wildcards":
+		err = x.readWildcards(value)
+	}
+	return err
+}
+
+// readWildcards reads which indices patterns find. All here are open, and none is hidden.
+func (x *Expansion) readWildcards(value string) error {
+	x.Literal = true
+	for state := range strings.SplitSeq(value, ",") {
+		switch strings.TrimSpace(state) {
+		case "open", "all":
+			x.Literal = false
+		case "none":
+			x.Literal = true
+		case "closed", "hidden":
+		default:
+			return &search.InvalidError{Reason: fmt.Sprintf("the value [%s] of [expand_wildcards] must be of [open], [closed], [hidden], [none], [all]", state)}
+		}
+	}
+	return nil
+}
+
 // selection says which indices a request means.
 type selection struct {
-	names             []string // names and patterns; empty: all
-	ignoreUnavailable bool     // leave out names that do not exist
-	forbidNone        bool     // an error when a pattern, or all of them, finds nothing
-	literal           bool     // patterns find nothing
+	names []string // names and patterns; empty: all
+	Expansion
 }
 
 // check looks at what can be said of the names without knowing the indices.
@@ -99,16 +138,16 @@ func (e *Engine) resolve(s selection) ([]*index, error) {
 			continue
 		}
 		if !isPattern(name) {
-			if !f.add(name) && !s.ignoreUnavailable {
+			if !f.add(name) && !s.IgnoreUnavailable {
 				return nil, &search.IndexNotFoundError{Index: name}
 			}
 			continue
 		}
-		if (s.literal || !f.addMatching(name)) && s.forbidNone {
+		if (s.Literal || !f.addMatching(name)) && s.ForbidNone {
 			return nil, &search.IndexNotFoundError{Index: name}
 		}
 	}
-	if s.forbidNone && len(f.order) == 0 {
+	if s.ForbidNone && len(f.order) == 0 {
 		return nil, &search.IndexNotFoundError{Index: strings.Join(names, ",")}
 	}
 	return f.order, nil

@@ -49,14 +49,8 @@ func (o *options) readParameters(r *search.Request) error {
 
 func (o *options) readParameter(name, value string) (err error) {
 	switch name {
-	case "ignore_unavailable":
-		o.selection.ignoreUnavailable, err = readBool(name, value)
-	case "allow_no_indices":
-		var allow bool
-		allow, err = readBool(name, value)
-		o.selection.forbidNone = !allow
-	case "expand_wildcards":
-		err = o.readExpandWildcards(value)
+	case "ignore_unavailable", "allow_no_indices", "expand_wildcards":
+		err = o.selection.Set(name, value)
 	case "sort":
 		o.sort, err = readSortParameter(value)
 	case "_source":
@@ -141,24 +135,6 @@ func (o *options) readSearchType(value string) error {
 		o.dfs = true
 	default:
 		return &search.InvalidError{Reason: fmt.Sprintf("no search type [%s]; known are [query_then_fetch] and [dfs_query_then_fetch]", value)}
-	}
-	return nil
-}
-
-// readExpandWildcards reads which indices patterns find. All here are open, and
-// none is hidden.
-func (o *options) readExpandWildcards(value string) error {
-	o.selection.literal = true
-	for state := range strings.SplitSeq(value, ",") {
-		switch strings.TrimSpace(state) {
-		case "open", "all":
-			o.selection.literal = false
-		case "none":
-			o.selection.literal = true
-		case "closed", "hidden":
-		default:
-			return &search.InvalidError{Reason: fmt.Sprintf("the value [%s] of [expand_wildcards] must be of [open], [closed], [hidden], [none], [all]", state)}
-		}
 	}
 	return nil
 }
