@@ -14,6 +14,7 @@ import (
 	"github.com/wlmserver/wlmserver/api/rest"
 	"github.com/wlmserver/wlmserver/auth"
 	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/internal/certificate"
 	"github.com/wlmserver/wlmserver/internal/stub"
 	"github.com/wlmserver/wlmserver/rules"
 	"github.com/wlmserver/wlmserver/search"
@@ -48,7 +49,7 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 	if err != nil {
 		return nil, err
 	}
-	cert, err := openCertificate(c.HTTP, log)
+	cert, err := certificate.Open(c.HTTP.files(), log)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +157,7 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 		BaseContext:       func(net.Listener) context.Context { return requests },
 	}
 	if cert != nil {
-		cert.protect(n.server)
+		protect(n.server, cert)
 	}
 	api.Configure(n.server)
 	n.server.Handler = n.closing(n.server.Handler)

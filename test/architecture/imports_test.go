@@ -29,6 +29,9 @@ var arrows = map[string][]string{
 	"internal/units":   {},
 	"internal/jsondoc": {},
 	"internal/nearest": {},
+
+	"internal/certificate":                 {},
+	"internal/certificate/certificatetest": {"internal/certificate"},
 	"internal/faults":  leaf,
 
 	"groups":              leaf,
@@ -53,7 +56,7 @@ var arrows = map[string][]string{
 
 	"internal/cluster/peer/clusterpb": {},
 
-	"internal/node": slices.Concat(leaf, public, []string{"internal/sharedtier", "internal/shard", "internal/stub"}),
+	"internal/node": slices.Concat(leaf, public, []string{"internal/sharedtier", "internal/shard", "internal/stub", "internal/certificate"}),
 	"wlmtest":       {"internal/node"},
 	"internal/load": {}, // a client: it knows HTTP only
 	"internal/demo": {"internal/node", "internal/load"},
@@ -75,6 +78,8 @@ var wholeServer = slices.Concat(public, []string{"internal/node", "wlmtest", "te
 var contracts = map[string][]string{
 	"store":         {"store/contract"},
 	"internal/load": {"wlmtest"},
+
+	"internal/certificate": {"internal/certificate/certificatetest"},
 }
 
 // libraries are the packages that others import without the server, with the modules of
