@@ -9,4 +9,7 @@
 // What a search does is said by the search itself, so that a test needs no clock and no luck:
 //
 //	{"query": {"match_all": {}}, "ext": {"stub": {"query_time": "300ms"}}}
+//
+// And what goes wrong is scripted: [Server.Fault] has requests answered late, with an error, not at all, or with a body that is
+// broken. [Server.Requests] tells what the client sent, and [Server.Reset] makes a server as new for the next test.
 package wlmtest

@@ -1,6 +1,7 @@
 package wlmtest_test
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -46,5 +47,66 @@ func TestExample(t *testing.T) {
 	s.Do("POST", "/_tasks/_cancel?actions=indices:data/read/search", "")
 	if resp := <-first; resp.StatusCode != http.StatusInternalServerError {
 		t.Errorf("the first search, cancelled: %s", resp.Status)
+	}
+}
+
+// TestExampleFault shows how it is tested that a client tries again: the first two searches are refused and the third is answered.
+func TestExampleFault(t *testing.T) {
+	s := wlmtest.Start(t)
+	s.Do("PUT", "/books", "")
+	s.Fault(wlmtest.Fault{Method: "POST", Path: "/*/_search", Times: 2, Status: http.StatusTooManyRequests, Headers: map[string]string{"Retry-After": "0"}})
+
+	client := func() (status, attempts int) { // the client under test
+		for attempts < 5 {
+			attempts++
+			if status, _ = s.Do("POST", "/books/_search", `{"size": 3}`); status != http.StatusTooManyRequests {
+				break
+			}
+		}
+		return status, attempts
+	}
+	if status, attempts := client(); status != http.StatusOK || attempts != 3 {
+		t.Errorf("the client ended with %d after %d attempts", status, attempts)
+	}
+	for i, r := range s.Requests("/books/_search") {
+		if refused := r.Status == http.StatusTooManyRequests; refused != (i < 2) || r.Body != `{"size": 3}` {
+			t.Errorf("attempt %d was answered %d: %s", i, r.Status, r.Body)
+		}
+	}
+}
+
+// TestExampleDamage shows that a client that lost an answer must not take it that nothing was done.
+func TestExampleDamage(t *testing.T) {
+	s := wlmtest.Start(t)
+	s.Fault(wlmtest.Fault{Method: "PUT", Path: "/books/_doc/1", Times: 1, Damage: wlmtest.HalfAnswer})
+
+	r, err := http.NewRequestWithContext(t.Context(), "PUT", s.URL+"/books/_doc/1", strings.NewReader(`{"title": "Emma"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, err := io.ReadAll(resp.Body); err == nil {
+		t.Error("the answer is whole")
+	}
+	if status, body := s.Do("GET", "/books/_doc/1", ""); status != http.StatusOK {
+		t.Errorf("it was not stored: %d %s", status, body)
+	}
+}
+
+// TestExampleReset shows tests that share a server, each of which finds it as new.
+func TestExampleReset(t *testing.T) {
+	s := wlmtest.Start(t)
+	for range 3 {
+		s.CreateGroup(`{"name": "reports", "resiliency_mode": "soft", "resource_limits": {"cpu": 1}}`) // would be refused if there were one
+		s.Do("PUT", "/books/_doc/1", `{"title": "Emma"}`)
+		s.Reset()
+		if status, _ := s.Do("HEAD", "/books", ""); status != http.StatusNotFound {
+			t.Error("an index is left")
+		}
 	}
 }

@@ -41,7 +41,7 @@ func WithLog(w io.Writer) Option { return func(o *options) { o.log = w } }
 // fails at once when the server cannot be started.
 func Start(t testing.TB, opts ...Option) *Server {
 	t.Helper()
-	o := options{log: io.Discard, overrides: []string{"http.port=0", "path.data=" + t.TempDir()}}
+	o := options{log: io.Discard, overrides: []string{"http.port=0", "path.data=" + t.TempDir(), "stub.control=true"}}
 	for _, opt := range opts {
 		opt(&o)
 	}

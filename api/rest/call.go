@@ -50,6 +50,8 @@ type call struct {
 	human  bool   // with times and sizes for people to read
 	trace  bool   // errors tell how they came about
 
+	control *controlled // nil where no control routes are, and for those
+
 	status int // of the answer; 0 while there is none
 }
 
@@ -69,7 +71,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 			c.panicked(p, debug.Stack())
 		}
 	}()
-	if err := c.open(); err != nil {
+	err := c.open()
+	if s.control != nil {
+		err = c.underControl(err)
+	}
+	if err != nil {
 		c.fail(err)
 		return
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wlmserver/wlmserver/auth"
 	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/internal/faults"
 	"github.com/wlmserver/wlmserver/internal/jsondoc"
 	"github.com/wlmserver/wlmserver/internal/stub"
 	"github.com/wlmserver/wlmserver/internal/units"
@@ -155,6 +156,9 @@ func lookUp(err error) *failure {
 			cause: &failure{typ: e.CauseType, reason: e.CauseReason}}
 	case *stub.FullError:
 		return breaker(e, e.Wanted, e.Limit, e.Durability())
+
+	case *faults.InvalidError:
+		return illegalArgument("%s", e.Error())
 
 	case *breakerError:
 		return breaker(e, e.wanted, e.limit, "TRANSIENT")

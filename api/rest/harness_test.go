@@ -56,6 +56,7 @@ type options struct {
 	executor search.Executor // instead of the stub
 	log      io.Writer
 	tls      bool
+	control  bool
 	bubble   bool // connections within the process, for testing/synctest
 }
 
@@ -121,8 +122,9 @@ func newServer(t testing.TB, change ...func(*options)) *server {
 			Settings:   []settings.KV{{Key: "http.type", Value: "go"}, {Key: "http.type.default", Value: "go"}, {Key: "node.name", Value: nodeName}},
 			Started:    time.Now(), HeapSize: 1 << 30, Processors: 2, SearchThreads: 8, SearchQueue: 100,
 		},
-		Limits: o.limits,
-		Log:    zerolog.New(o.log),
+		Limits:  o.limits,
+		Log:     zerolog.New(o.log),
+		Control: o.control,
 	})
 	api.Configure(hs.Config)
 	if o.tls {
@@ -148,7 +150,19 @@ func newServer(t testing.TB, change ...func(*options)) *server {
 	if l, ok := hs.Listener.(*pipeListener); ok {
 		dial = func() (net.Conn, error) { return l.dial(ctx, "", "") }
 	}
-	return &server{TB: t, url: hs.URL, address: address, admission: admission, tasks: manager, client: client(), rest: api, dialer: dial}
+	c := client()
+	if _, measured := t.(*testing.B); !measured && o.executor == nil { // other executors answer what they like
+		described, err := contract()
+		must(t, err)
+		watch := described.Watch(c.Transport)
+		c = &http.Client{Transport: watch}
+		t.Cleanup(func() {
+			for _, err := range watch.Wrong() {
+				t.Error(err)
+			}
+		})
+	}
+	return &server{TB: t, url: hs.URL, address: address, admission: admission, tasks: manager, client: c, rest: api, dialer: dial}
 }
 
 func must(t testing.TB, err error) {

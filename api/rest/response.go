@@ -56,6 +56,9 @@ func (c *call) write(a *answer) {
 
 // send sends headers and body, compressed if the client wants that; of the body of a HEAD request only the length.
 func (c *call) send(status int, mediaType string, body []byte) {
+	if c.control != nil {
+		mediaType, body = c.control.damage(status, mediaType, body)
+	}
 	h := c.Header()
 	if mediaType != "" {
 		h["Content-Type"] = []string{mediaType}
@@ -65,8 +68,18 @@ func (c *call) send(status int, mediaType string, body []byte) {
 		body = c.s.compressor.gzip(body)
 	}
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	withBody := c.r.Method != http.MethodHead && len(body) > 0
+	if c.control != nil {
+		c.begin(status, withBody)
+	}
 	c.WriteHeader(status)
-	if c.r.Method != http.MethodHead {
+	switch {
+	case !withBody:
+	case c.control != nil && c.control.cuts():
+		_, _ = c.Write(body[:len(body)/2])
+		_ = http.NewResponseController(c.ResponseWriter).Flush()
+		panic(http.ErrAbortHandler)
+	default:
 		_, _ = c.Write(body) // whoever does not take the answer has gone
 	}
 }

@@ -26,7 +26,7 @@ type action func() (*answer, error)
 // routes is the table of all paths. Where several patterns match, the one with the longer fixed beginning wins.
 func (s *Server) routes() []route {
 	return slices.Concat(s.rootRoutes(), s.clusterRoutes(), s.settingsRoutes(), s.nodesRoutes(), s.groupRoutes(), s.ruleRoutes(), s.wlmStatsRoutes(), s.wlmCheckRoutes(),
-		s.taskRoutes(), s.searchRoutes(), s.scrollRoutes(), s.documentRoutes(), s.metricsRoutes(), s.catRoutes(), s.listStatsRoutes(), s.nodeStatsRoutes())
+		s.taskRoutes(), s.searchRoutes(), s.scrollRoutes(), s.documentRoutes(), s.metricsRoutes(), s.catRoutes(), s.listStatsRoutes(), s.nodeStatsRoutes(), s.controlRoutes())
 }
 
 // mounted is a route in the table, by one of its methods.

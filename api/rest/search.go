@@ -79,6 +79,9 @@ func (c *call) searchRequest(kind search.Kind) (*search.Request, error) {
 // running runs a prepared search until its client goes.
 func (c *call) running(r *search.Request) action {
 	r.Started = func(t *tasks.Task) (ended func()) {
+		if c.control != nil {
+			c.control.task = t
+		}
 		return c.s.watch.enter(c.r.Context(), func() { t.Cancel(tasks.DisconnectCause()) })
 	}
 	return func() (*answer, error) {

@@ -41,6 +41,9 @@ type Config struct {
 	Node      NodeInfo
 	Limits    Limits
 	Log       zerolog.Logger
+	// Control adds the routes under /_stub, with which tests of clients script faults, read what came in, and reset the server. It
+	// keeps a copy of each request.
+	Control bool
 }
 
 // NodeInfo is what the node tells about itself. It does not change while the server runs.
@@ -109,6 +112,7 @@ type Server struct {
 	compressor  *compressor
 	watch       *watch
 	connections connections
+	control     *control // nil without control routes
 }
 
 // New makes a server that is ready to answer. Close it after the http.Server that it serves has been shut down.
@@ -124,6 +128,9 @@ func New(c Config) *Server {
 
 		compressor: newCompressor(),
 		watch:      newWatch(),
+	}
+	if c.Control {
+		s.control = &control{}
 	}
 	s.mount()
 	return s

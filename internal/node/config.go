@@ -30,6 +30,7 @@ type Config struct {
 	Log            LogConfig
 	SearchPool     PoolConfig
 	Stub           stub.Cost // of searches on indices that say nothing
+	StubControl    bool      // routes under /_stub, for tests of clients
 
 	// Settings are start values of dynamic cluster settings; a stored value wins over them.
 	Settings map[string]string

@@ -103,6 +103,9 @@ func Keys() []Key {
 		{"stub.ignore_cancel", "boolean", "false", "", "Whether shards work on when their search is cancelled.", cost("stub.ignore_cancel")},
 		{"stub.jitter", "number", "0", "", "By how much of itself each of these amounts may vary, from 0 to 1.", cost("stub.jitter")},
 		{"stub.seed", "number", "", "another at each search", "Makes that variation the same every time.", cost("stub.seed")},
+		{"stub.control", "boolean", "false", "",
+			"Routes under /_stub with which tests of clients script faults, read what was sent, and reset the server. Never where others rely on it.",
+			boolean(func(c *Config) *bool { return &c.StubControl })},
 	}
 }
 
@@ -115,7 +118,6 @@ func notYet() map[string]string {
 		"cluster.session_lease":      "a cluster of several nodes",
 		"node.compatibility_version": "a cluster of several nodes",
 		"transport.":                 "a cluster of several nodes",
-		"stub.control":               "the control routes of the search stub",
 	}
 }
 

@@ -69,6 +69,7 @@ func TestKeysTakeTheirValues(t *testing.T) {
 		"stub.ignore_cancel":            {"true", func(c node.Config) any { return c.Stub.IgnoreCancel }, true},
 		"stub.jitter":                   {"0.5", func(c node.Config) any { return c.Stub.Jitter }, 0.5},
 		"stub.seed":                     {"7", func(c node.Config) any { return *c.Stub.Seed }, int64(7)},
+		"stub.control":                  {"true", func(c node.Config) any { return c.StubControl }, true},
 		"thread_pool.search.queue_size": {"0", func(c node.Config) any { return c.SearchPool.QueueSize }, 0},
 	}
 	for _, k := range node.Keys() {

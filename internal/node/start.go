@@ -134,7 +134,8 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 			MaxContentLength: c.HTTP.MaxContentLength, MaxHeaderSize: c.HTTP.MaxHeaderSize,
 			MaxInitialLineLength: c.HTTP.MaxInitialLineLength, MaxInFlightBytes: c.HTTP.MaxInFlightBytes,
 		},
-		Log: log,
+		Log:     log,
+		Control: c.StubControl,
 	})
 	undo = append(undo, api.Close)
 
@@ -168,6 +169,9 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 	}
 	go n.serve()
 
+	if c.StubControl {
+		log.Warn().Msg("stub.control is on: whoever may administer this server can have it answer falsely and forget everything, and reads what others send")
+	}
 	log.Info().Str("version", Version().Build).Str("address", address).Str("path.data", c.DataPath).
 		Bool("tls", n.tls).Bool("anonymous", !who.Enabled()).Dur("took_ms", time.Since(started)).
 		Msg("started: " + posture(!who.Enabled(), n.tls))
