@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/wlmserver/wlmserver/groups"
 	"github.com/wlmserver/wlmserver/internal/sharedtier"
@@ -30,6 +31,8 @@ type Admission struct {
 
 	policy   atomic.Pointer[policy]
 	changing sync.Mutex // one change of policy at a time
+	waits    sync.Pool  // of *wait
+	born     time.Time  // when the clock showed 0
 
 	unattributed, recovered, reclosed atomic.Uint64
 	evictions                         sync.Map // cause name → *atomic.Uint64
@@ -71,7 +74,7 @@ func WithLink(connect func(*Admission) Link) Option {
 
 // New makes an admission without groups. Close ends its sweep.
 func New(opts ...Option) *Admission {
-	a := &Admission{sweeping: true, stop: make(chan struct{}), causes: func(error) string { return "context" }}
+	a := &Admission{sweeping: true, stop: make(chan struct{}), causes: func(error) string { return "context" }, born: time.Now()}
 	p := &policy{mode: ModeEnabled}
 	p.fallback = planned{newGroup(a, groups.DefaultID, groups.DefaultID), &plan{}}
 	a.policy.Store(p)
@@ -106,15 +109,13 @@ func (a *Admission) TryEnter(ctx context.Context, r Request) (*Ticket, error) {
 }
 
 func (a *Admission) enter(ctx context.Context, r Request, tryOnly bool) (*Ticket, error) {
-	t := &Ticket{a: a, ctx: ctx, tryOnly: tryOnly}
-	t.permit.ticket = t
 	for {
 		p := a.policy.Load()
 		g := p.planned(r.Group)
 		if err := a.turnAway(ctx, p, g.group, tryOnly); err != nil {
 			return nil, err
 		}
-		t.group = g.group
+		t := &Ticket{group: g.group, tryOnly: tryOnly}
 		if !g.plan.throttles() {
 			return t.runFree(), nil
 		}
@@ -123,26 +124,29 @@ func (a *Admission) enter(ctx context.Context, r Request, tryOnly bool) (*Ticket
 			a.unattributed.Add(1)
 			return t.runFree(), nil
 		}
-		t.key = BucketKey{Group: g.id, Attribute: g.plan.attribute, Value: value}
-		if holds(ctx, g.group, t.key) {
+		t.plan, t.value = g.plan, value
+		if holds(ctx, t) {
 			return t.runFree(), nil
 		}
-		t.bucket = g.lockBucket(t.key)
 		var s step
+		b := g.lockBucket(g.plan.attribute, value)
 		if now := a.policy.Load(); now != p && now.planned(r.Group) != g {
-			t.bucket.leave(&s) // decided by a policy that has passed: start over
-			t.bucket, t.key = nil, BucketKey{}
+			b.leave(&s) // decided by a policy that has passed: start over
 			continue
 		}
-		t.bucket.adoptLocked(g.plan, &s)
-		err := t.bucket.arriveLocked(t, &s)
-		t.bucket.leave(&s)
+		t.bucket = b
+		b.adoptLocked(g.plan, &s)
+		err := b.arriveLocked(ctx, t, &s)
+		b.leave(&s)
 		if err != nil {
 			return nil, err
 		}
 		return t, nil
 	}
 }
+
+// now is the time by the clock of the admission, which only counts spans.
+func (a *Admission) now() time.Duration { return time.Since(a.born) }
 
 // turnAway ends a search that need not be looked at any further.
 func (a *Admission) turnAway(ctx context.Context, p *policy, g *group, tryOnly bool) error {
@@ -295,7 +299,7 @@ func (a *Admission) Receive(k BucketKey, from Session, m sharedtier.Message) {
 		g = planned{p.retired[i], &gone}
 	}
 	var s step
-	b := g.lockBucket(k)
+	b := g.lockBucket(k.Attribute, k.Value)
 	b.adoptLocked(g.plan, &s)
 	if b.session == from && (m.Permit == sharedtier.PermitID{} || from.Live()) {
 		b.receiveLocked(m, &s)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"testing"
 
 	"github.com/wlmserver/wlmserver/wlm"
@@ -95,6 +96,32 @@ func BenchmarkHandOver(b *testing.B) {
 	close(tickets)
 	<-permits
 	holder.Close()
+}
+
+// BenchmarkSaturated is 64 searches that take turns on two slots, so that nearly each one parks and is granted its permit.
+func BenchmarkSaturated(b *testing.B) {
+	a, id := benchAdmission(b, limits("group", 2, -1, 64))
+	r := wlm.Request{Group: id}
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	b.ReportAllocs()
+	b.SetParallelism(64 / runtime.GOMAXPROCS(0))
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			t, err := a.Enter(ctx, r)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			p, err := t.Wait(ctx)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			runtime.Gosched()
+			p.Close()
+		}
+	})
 }
 
 // BenchmarkMassCancel evicts all waiters of a bucket, each by its own context.

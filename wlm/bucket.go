@@ -16,10 +16,16 @@ import (
 type bucket struct {
 	a     *Admission
 	group *group
-	key   BucketKey
+	shard *shard // that keeps it; nil: the group does
 
-	mu   sync.Mutex
-	dead bool // taken out of the table
+	mu *sync.Mutex // the keeper's
+	contents
+}
+
+// contents is what a bucket's lock guards, and what is made anew when another principal uses the bucket's memory.
+type contents struct {
+	key  BucketKey
+	used bool // it is in the keeper's table
 	plan *plan
 
 	queue  queue
@@ -41,29 +47,26 @@ type bucket struct {
 	sending bool
 
 	// lastAdmission is when a waiter was last admitted, or when the queue began; interval is the smoothed time between two.
-	lastAdmission time.Time
-	interval      time.Duration
+	lastAdmission, interval time.Duration
 }
-
-func (b *bucket) init(a *Admission, g *group, k BucketKey) { b.a, b.group, b.key = a, g, k }
 
 // step gathers what has to be done once the bucket's lock is released.
 type step struct {
 	woken *Ticket // decided waiters, linked by their wokenNext
-	at    time.Time
+	at    time.Duration
 }
 
-// now is the time of the step, read from the clock at most once.
-func (s *step) now() time.Time {
-	if s.at.IsZero() {
-		s.at = time.Now()
+// now is the time of the step by the admission's clock, which is read once.
+func (b *bucket) now(s *step) time.Duration {
+	if s.at == 0 {
+		s.at = b.a.now()
 	}
 	return s.at
 }
 
 func (s *step) wake(t *Ticket) {
-	if t.ready != nil {
-		t.wokenNext, s.woken = s.woken, t
+	if t.wait != nil {
+		t.wait.wokenNext, s.woken = s.woken, t
 	}
 }
 
@@ -85,8 +88,7 @@ func (b *bucket) adoptLocked(p *plan, s *step) {
 		b.session = b.a.link.Session(b.key)
 		b.counts.Linked = b.session != nil
 	}
-	var buf [4]sharedtier.Effect
-	b.applyLocked(b.counts.SetOn(p.shared > 0 && p.parks(), buf[:0]), s)
+	b.applyLocked(b.counts.SetOn(p.shared > 0 && p.parks(), nil), s)
 	b.drainLocked(s)
 }
 
@@ -114,8 +116,8 @@ func (b *bucket) renewLocked(s *step) {
 func (b *bucket) heldLocked() []sharedtier.PermitID {
 	held := make([]sharedtier.PermitID, 0, b.shared)
 	for t := range b.running.all() {
-		if t.permit.kind == sharedPermit {
-			held = append(held, t.permit.shared)
+		if t.kind == sharedPermit {
+			held = append(held, t.shared)
 		}
 	}
 	return held
@@ -137,8 +139,8 @@ func (b *bucket) askAgainLocked(s *step) {
 }
 
 // arriveLocked decides about a search that has just come. What is not decided at once is parked or asks the owner.
-func (b *bucket) arriveLocked(t *Ticket, s *step) error {
-	p, g := b.plan, b.group
+func (b *bucket) arriveLocked(ctx context.Context, t *Ticket, s *step) error {
+	p := b.plan
 	if p.node > 0 && b.node < p.node && b.queue.n == 0 {
 		b.admitLocked(t, nodePermit, sharedtier.PermitID{}, s)
 		return nil
@@ -153,17 +155,23 @@ func (b *bucket) arriveLocked(t *Ticket, s *step) error {
 				return b.refusalLocked(t, Unavailable, 0)
 			}
 			t.state = trying
-			t.ready = make(chan struct{})
+			t.wait = b.a.newWait(ctx)
 			b.a.record(Asked, t)
-			b.askLocked(t)
+			t.wait.try = b.askLocked(t)
 			return nil
 		}
 		return b.refusalLocked(t, QueueOff, b.queue.n)
 	}
+	return b.parkLocked(ctx, t, s)
+}
+
+// parkLocked puts a search at the end of the queue if there is room.
+func (b *bucket) parkLocked(ctx context.Context, t *Ticket, s *step) error {
+	g := b.group
 	if !g.reserve(groups.MaxQueued) {
 		return b.refusalLocked(t, GroupFull, groups.MaxQueued)
 	}
-	var buf [4]sharedtier.Effect
+	var buf [1]sharedtier.Effect
 	outcome, fx := b.counts.Arrive(buf[:0])
 	switch outcome {
 	case sharedtier.Full:
@@ -176,11 +184,11 @@ func (b *bucket) arriveLocked(t *Ticket, s *step) error {
 		g.startWaiting()
 	}
 	if b.queue.n == 0 {
-		b.lastAdmission = s.now()
+		b.lastAdmission = b.now(s)
 	}
-	t.parked = s.now()
-	t.ready = make(chan struct{})
-	t.seq = g.lastSeq.Add(1)
+	t.wait = b.a.newWait(ctx)
+	t.wait.parked = b.now(s)
+	t.wait.seq = g.lastSeq.Add(1)
 	b.queue.push(t)
 	b.a.record(Parked, t)
 	b.applyLocked(fx, s)
@@ -201,15 +209,15 @@ func (b *bucket) watchLocked(t *Ticket, s *step) {
 	b.askLocked(t)
 }
 
-// askLocked asks the owner for one slot or nothing.
-func (b *bucket) askLocked(t *Ticket) {
+// askLocked asks the owner for one slot or nothing, and gives the question's number.
+func (b *bucket) askLocked(t *Ticket) uint64 {
 	if b.tries == nil {
 		b.tries = make(map[uint64]*Ticket)
 	}
 	b.lastTry++
-	t.try = b.lastTry
-	b.tries[t.try] = t
-	b.sendLocked(sharedtier.Message{Kind: sharedtier.Try, Try: t.try})
+	b.tries[b.lastTry] = t
+	b.sendLocked(sharedtier.Message{Kind: sharedtier.Try, Try: b.lastTry})
+	return b.lastTry
 }
 
 // receiveLocked takes in a message of the owner.
@@ -236,7 +244,7 @@ func (b *bucket) answerLocked(m sharedtier.Message, s *step) {
 	case t != nil && t.watched:
 		t.watched = false
 		switch {
-		case granted && !t.permit.closed.Load():
+		case granted && !t.closed.Load():
 			b.group.runningUntracked.Add(-1)
 			b.giveLocked(t, sharedPermit, m.Permit)
 			b.a.record(Tracked, t)
@@ -244,8 +252,8 @@ func (b *bucket) answerLocked(m sharedtier.Message, s *step) {
 		case !granted && m.Kind == sharedtier.Denied:
 			b.group.wouldThrottle.Add(1)
 		}
-	case t != nil && t.ctx.Err() != nil:
-		b.dropTryLocked(t, context.Cause(t.ctx), s)
+	case t != nil && t.wait.ctx.Err() != nil:
+		b.dropTryLocked(t, context.Cause(t.wait.ctx), s)
 	case t != nil && granted:
 		b.admitLocked(t, sharedPermit, m.Permit, s)
 		return
@@ -255,7 +263,7 @@ func (b *bucket) answerLocked(m sharedtier.Message, s *step) {
 			why = Unavailable
 		}
 		t.state = refused
-		t.err = b.refusalLocked(t, why, b.queue.n)
+		t.wait.err = b.refusalLocked(t, why, b.queue.n)
 		s.wake(t)
 	}
 	if granted {
@@ -272,14 +280,14 @@ func (b *bucket) sendLocked(m sharedtier.Message) {
 
 // dropTryLocked ends a search whose question is still under way, or has just been answered.
 func (b *bucket) dropTryLocked(t *Ticket, cause error, s *step) {
-	if _, asked := b.tries[t.try]; asked {
-		b.tries[t.try] = nil
+	if _, asked := b.tries[t.wait.try]; asked {
+		b.tries[t.wait.try] = nil
 	}
 	if !t.tryOnly {
 		b.group.cancelled.Add(1)
 	}
 	t.state = evicted
-	t.err = ended(cause, false)
+	t.wait.err = ended(cause, false)
 	b.a.record(Evicted, t)
 	s.wake(t)
 }
@@ -295,14 +303,14 @@ func (b *bucket) applyLocked(fx []sharedtier.Effect, s *step) {
 		case sharedtier.PromoteOldestPending:
 			t := b.queue.oldestPending()
 			t.state = waiting
-			t.parked = s.now()
+			t.wait.parked = b.now(s)
 			b.group.startWaiting()
 			b.a.record(Waiting, t)
 		case sharedtier.RefuseNewestPending:
 			t := b.queue.newestPending()
 			b.queue.remove(t)
 			b.group.waiters.Add(-1)
-			t.err = b.refusalLocked(t, QueueFull, b.counts.Waiting)
+			t.wait.err = b.refusalLocked(t, QueueFull, b.counts.Waiting)
 			t.state = refused
 			s.wake(t)
 		}
@@ -311,7 +319,10 @@ func (b *bucket) applyLocked(fx []sharedtier.Effect, s *step) {
 
 // drainLocked admits the oldest waiters to free node permits, then tells the owner of waiters that it does not know of.
 func (b *bucket) drainLocked(s *step) {
-	var buf [4]sharedtier.Effect
+	if b.queue.n == 0 {
+		return
+	}
+	var buf [1]sharedtier.Effect
 	for b.plan.parks() && b.node < b.plan.node {
 		b.reapLocked(s)
 		head := b.queue.head
@@ -327,8 +338,8 @@ func (b *bucket) drainLocked(s *step) {
 
 // reapLocked evicts cancelled waiters until the oldest one is not cancelled.
 func (b *bucket) reapLocked(s *step) {
-	for t := b.queue.head; t != nil && t.ctx.Err() != nil; t = b.queue.head {
-		b.evictLocked(t, context.Cause(t.ctx), s)
+	for t := b.queue.head; t != nil && t.wait.ctx.Err() != nil; t = b.queue.head {
+		b.evictLocked(t, context.Cause(t.wait.ctx), s)
 	}
 }
 
@@ -337,8 +348,8 @@ func (b *bucket) emptyLocked(s *step) {
 	stop := b.plan.stopped
 	for t := b.queue.head; t != nil; t = b.queue.head {
 		switch {
-		case t.ctx.Err() != nil:
-			b.evictLocked(t, context.Cause(t.ctx), s)
+		case t.wait.ctx.Err() != nil:
+			b.evictLocked(t, context.Cause(t.wait.ctx), s)
 		case stop:
 			b.evictLocked(t, errStopped, s)
 		default:
@@ -350,8 +361,8 @@ func (b *bucket) emptyLocked(s *step) {
 		switch {
 		case t == nil || t.watched:
 			continue
-		case t.ctx.Err() != nil:
-			b.dropTryLocked(t, context.Cause(t.ctx), s)
+		case t.wait.ctx.Err() != nil:
+			b.dropTryLocked(t, context.Cause(t.wait.ctx), s)
 		case stop:
 			b.dropTryLocked(t, errStopped, s)
 		default:
@@ -365,9 +376,9 @@ func (b *bucket) emptyLocked(s *step) {
 func (b *bucket) leaveQueueLocked(t *Ticket, kind permitKind, id sharedtier.PermitID, s *step) {
 	b.queue.remove(t)
 	b.group.waiters.Add(-1)
-	now := s.now()
+	now := b.now(s)
 	if t.state == waiting {
-		b.group.endWaiting(now.Sub(t.parked))
+		b.group.endWaiting(now - t.wait.parked)
 	}
 	if kind != untrackedPermit {
 		b.observeLocked(now)
@@ -376,9 +387,9 @@ func (b *bucket) leaveQueueLocked(t *Ticket, kind permitKind, id sharedtier.Perm
 }
 
 // observeLocked learns how fast the queue drains.
-func (b *bucket) observeLocked(now time.Time) {
+func (b *bucket) observeLocked(now time.Duration) {
 	const weight = 4 // a step's share of the smoothed interval is 1/weight: a few admissions tell, one outlier does not
-	d := now.Sub(b.lastAdmission)
+	d := now - b.lastAdmission
 	if b.interval == 0 {
 		b.interval = d
 	} else {
@@ -398,7 +409,7 @@ func (b *bucket) admitLocked(t *Ticket, kind permitKind, id sharedtier.PermitID,
 
 // giveLocked counts a permit that goes out.
 func (b *bucket) giveLocked(t *Ticket, kind permitKind, id sharedtier.PermitID) {
-	t.permit.kind, t.permit.shared = kind, id
+	t.kind, t.shared = kind, id
 	switch kind {
 	case untrackedPermit:
 		b.group.runningUntracked.Add(1)
@@ -414,7 +425,7 @@ func (b *bucket) giveLocked(t *Ticket, kind permitKind, id sharedtier.PermitID) 
 
 // takeBackLocked counts a permit that comes back.
 func (b *bucket) takeBackLocked(t *Ticket) {
-	switch t.permit.kind {
+	switch t.kind {
 	case untrackedPermit:
 		b.group.runningUntracked.Add(-1)
 		return
@@ -422,7 +433,7 @@ func (b *bucket) takeBackLocked(t *Ticket) {
 		b.node--
 	case sharedPermit:
 		b.shared--
-		b.sendLocked(sharedtier.Message{Kind: sharedtier.Release, Permit: t.permit.shared})
+		b.sendLocked(sharedtier.Message{Kind: sharedtier.Release, Permit: t.shared})
 	}
 	b.group.runningTracked.Add(-1)
 	b.running.remove(t)
@@ -440,7 +451,7 @@ func (b *bucket) evictLocked(t *Ticket, cause error, s *step) {
 	b.group.cancelled.Add(1)
 	b.a.countEviction(cause)
 	t.state = evicted
-	t.err = ended(cause, true)
+	t.wait.err = ended(cause, true)
 	b.a.record(Evicted, t)
 	s.wake(t)
 }
@@ -489,22 +500,26 @@ func (b *bucket) idleLocked() bool {
 // leave releases the bucket's lock and does what the step has gathered.
 func (b *bucket) leave(s *step) {
 	b.a.verifyLocked(b)
-	idle, send := b.idleLocked(), len(b.outbox) > 0 && !b.sending
+	send := len(b.outbox) > 0 && !b.sending
 	b.sending = b.sending || send
-	b.mu.Unlock()
+	b.unlock()
 
 	for t := s.woken; t != nil; {
-		next := t.wokenNext
-		t.wokenNext = nil
-		close(t.ready)
-		t = next
+		w := t.wait // which is given back as soon as it is ready
+		t = w.wokenNext
+		w.ready <- struct{}{}
 	}
-	switch {
-	case send:
+	if send {
 		b.flush()
-	case idle:
-		b.group.drop(b)
 	}
+}
+
+// unlock releases the bucket's lock. A bucket that nothing is left in is taken out before.
+func (b *bucket) unlock() {
+	if b.used && b.shard != nil && b.idleLocked() {
+		b.shard.dropLocked(b)
+	}
+	b.mu.Unlock()
 }
 
 // flush sends the outbox. Only the goroutine that has set sending calls it; answers may fill the outbox again meanwhile.
@@ -515,11 +530,7 @@ func (b *bucket) flush() {
 		b.outbox = nil
 		if len(messages) == 0 {
 			b.sending = false
-			idle := b.idleLocked()
-			b.mu.Unlock()
-			if idle {
-				b.group.drop(b)
-			}
+			b.unlock()
 			return
 		}
 		b.mu.Unlock()

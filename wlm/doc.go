@@ -17,16 +17,16 @@
 //
 // # How it works
 //
-// Mode and groups form one policy, an immutable value behind an atomic pointer with a revision that only grows. Each bucket has
-// one short lock; under it everything about the bucket is decided, and nothing else is done: goroutines are woken and messages
-// are sent after it is released. An arrival looks at the policy again under its bucket's lock and starts over when its group's
+// Mode and groups form one policy, an immutable value behind an atomic pointer with a revision that only grows. Under a bucket's
+// short lock everything about the bucket is decided, and nothing else is done: goroutines are woken and messages are sent after it
+// is released. An arrival looks at the policy again under its bucket's lock and starts over when its group's
 // plan has changed, so nobody parks behind a change that has already passed the bucket. A change stores the policy first and then
 // visits the buckets of the groups that it concerns, one at a time.
 //
-// Each group has one bucket for all its searches, which is part of it, and a sharded table of buckets for principals. The order of
-// locks is: the table's shard, then the bucket; never two buckets. A principal's bucket is made by the first search that needs it
-// and taken out, marked dead, when nothing is left in it; who has found a bucket in the table looks at that mark under the
-// bucket's lock.
+// Each group has one bucket for all its searches, which is part of it and has a lock of its own, and a sharded table of buckets for
+// principals. A shard has one lock for its part of the table and for the buckets in it. So a principal's bucket is found, or made
+// by the first search that needs it, and decided about in one step, and it is taken out in the step after which nothing is left in
+// it. Nobody holds two of these locks at once.
 //
 // The first to decide a waiter wins, and every decision is made under the bucket's lock. Who grants looks at the waiter's context
 // there: a cancelled waiter is evicted and the next one is taken. Once granted it is admitted, and counted so, even if its context

@@ -17,84 +17,82 @@ const smallMap = 64
 
 // group is what this node keeps of one workload group: its counters and its buckets.
 type group struct {
+	a        *Admission
 	id, name string
 	counters
 	// lastSeq is of the waiter that parked last, in whichever bucket: so a bucket's numbers grow beyond its own life.
 	lastSeq atomic.Uint64
 
-	// whole is the bucket of all searches of the group. There is no more than this one of its kind, so it is never taken out.
-	whole bucket
+	// whole is the bucket of all searches of the group, with its lock. There is no more than this one of its kind, so it is never
+	// taken out.
+	whole   bucket
+	wholeMu sync.Mutex
 	// shards have the buckets of principals.
 	seed   maphash.Seed
 	shards [shards]shard
 }
 
+// principal names a bucket within its group.
+type principal struct {
+	value     string
+	attribute groups.Attribute
+}
+
+// shard is a part of a group's buckets of principals, with one lock for the table and what is in it.
 type shard struct {
 	mu      sync.Mutex
-	buckets map[BucketKey]*bucket
+	buckets map[principal]*bucket
 	most    int // buckets that the map has had
+	// spare is a bucket that was taken out, to be used again: most principals send one search at a time.
+	spare *bucket
 }
 
 func newGroup(a *Admission, id, name string) *group {
-	g := &group{id: id, name: name, seed: maphash.MakeSeed()}
-	g.whole.init(a, g, BucketKey{Group: id, Attribute: groups.ByGroup})
+	g := &group{a: a, id: id, name: name, seed: maphash.MakeSeed()}
+	g.whole = bucket{a: a, group: g, mu: &g.wholeMu, contents: contents{used: true, key: BucketKey{Group: id, Attribute: groups.ByGroup}}}
 	return g
 }
 
-func (g *group) shard(k BucketKey) *shard { return &g.shards[maphash.String(g.seed, k.Value)%shards] }
-
 // lockBucket finds or makes a bucket and locks it. A new one has no plan yet.
-func (g *group) lockBucket(k BucketKey) *bucket {
-	if k.Attribute == groups.ByGroup {
-		g.whole.mu.Lock()
+func (g *group) lockBucket(by groups.Attribute, value string) *bucket {
+	if by == groups.ByGroup {
+		g.wholeMu.Lock()
 		return &g.whole
 	}
-	s := g.shard(k)
-	for {
-		s.mu.Lock()
-		b := s.buckets[k]
-		if b == nil {
-			b = new(bucket)
-			b.init(g.whole.a, g, k)
-			if s.buckets == nil {
-				s.buckets = make(map[BucketKey]*bucket)
-			}
-			s.buckets[k] = b
-			s.most = max(s.most, len(s.buckets))
-		}
-		s.mu.Unlock()
-		b.mu.Lock()
-		if !b.dead {
-			return b
-		}
-		b.mu.Unlock() // taken out between the two locks: another one takes its place
+	s := &g.shards[maphash.String(g.seed, value)%shards]
+	s.mu.Lock()
+	k := principal{value, by}
+	if b := s.buckets[k]; b != nil {
+		return b
 	}
+	b := s.spare
+	if s.spare = nil; b == nil {
+		b = &bucket{a: g.a, group: g, shard: s, mu: &s.mu}
+	}
+	b.contents = contents{used: true, key: BucketKey{Group: g.id, Attribute: by, Value: value}}
+	if s.buckets == nil {
+		s.buckets = make(map[principal]*bucket)
+	}
+	s.buckets[k] = b
+	s.most = max(s.most, len(s.buckets))
+	return b
 }
 
-// drop takes a bucket out if it is still idle.
-func (g *group) drop(b *bucket) {
-	if b == &g.whole {
-		return
+// dropLocked takes a bucket out.
+func (s *shard) dropLocked(b *bucket) {
+	b.used = false
+	delete(s.buckets, principal{b.key.Value, b.key.Attribute})
+	if len(s.buckets) == 0 && s.most > smallMap {
+		s.buckets, s.most = nil, 0
 	}
-	s := g.shard(b.key)
-	s.mu.Lock()
-	b.mu.Lock()
-	if !b.dead && b.idleLocked() {
-		b.dead = true
-		delete(s.buckets, b.key)
-		if len(s.buckets) == 0 && s.most > smallMap {
-			s.buckets, s.most = nil, 0
-		}
-	}
-	b.mu.Unlock()
-	s.mu.Unlock()
+	s.spare = b
 }
 
 // buckets lists those that are not idle at this moment.
 func (g *group) buckets() []*bucket {
 	out := g.every()
-	g.whole.mu.Lock()
-	defer g.whole.mu.Unlock()
+	g.wholeMu.Lock()
+	defer g.wholeMu.Unlock()
 	if g.whole.idleLocked() {
 		return out[1:]
 	}

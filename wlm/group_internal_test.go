@@ -1,55 +1,54 @@
 package wlm
 
 import (
-	"runtime"
-	"sync"
 	"testing"
 
 	"github.com/wlmserver/wlmserver/groups"
 )
 
-func newBucket(t *testing.T) (*group, *bucket) {
-	t.Helper()
+// TestBucketIsUsedAgain: the memory of a bucket that was taken out is another principal's next, with nothing of the former in it.
+func TestBucketIsUsedAgain(t *testing.T) {
 	a := New(WithoutSweep())
 	t.Cleanup(a.Close)
 	g := newGroup(a, "g", "g")
-	b := g.lockBucket(BucketKey{Group: "g", Attribute: groups.ByUsername, Value: "u"})
-	b.mu.Unlock()
-	return g, b
+	first := g.lockBucket(groups.ByUsername, "u")
+	first.node, first.interval, first.lastTry = 1, 1, 1
+	first.unlock()
+	if len(g.buckets()) != 1 {
+		t.Fatal("a bucket with a permit was taken out")
+	}
+	if b := g.lockBucket(groups.ByUsername, "u"); b != first {
+		t.Fatal("two buckets of one principal")
+	}
+	first.node = 0
+	first.unlock()
+	if len(g.buckets()) != 0 {
+		t.Fatal("an idle bucket was not taken out")
+	}
+	second := g.lockBucket(groups.ByRole, "u")
+	defer second.mu.Unlock()
+	if second != first {
+		t.Error("the memory of a bucket is not used again")
+	}
+	if want := (BucketKey{"g", groups.ByRole, "u"}); second.key != want || second.interval != 0 || second.lastTry != 0 || second.plan != nil {
+		t.Errorf("a new bucket is %+v, not that of %v", second.contents, want)
+	}
 }
 
-// TestDropLooksAgain: between a bucket's last search and the taking out of it another search may have come.
-func TestDropLooksAgain(t *testing.T) {
-	g, b := newBucket(t)
-	b.node = 1
-	if g.drop(b); b.dead || len(g.buckets()) != 1 {
-		t.Error("a bucket with a permit was taken out")
-	}
-	b.node = 0
-	if g.drop(b); !b.dead || len(g.buckets()) != 0 {
-		t.Error("an idle bucket was not taken out")
-	}
-}
-
-// TestTakenOutIsNotUsed: between finding a bucket and locking it, it may have been taken out.
-func TestTakenOutIsNotUsed(t *testing.T) {
-	g, b := newBucket(t)
-	b.dead = true
-	var out sync.WaitGroup
-	out.Go(func() {
-		for b.mu.TryLock() { // until it has been found
-			b.mu.Unlock()
-			runtime.Gosched()
-		}
-		s := g.shard(b.key)
-		s.mu.Lock()
-		delete(s.buckets, b.key)
-		s.mu.Unlock()
-	})
-	got := g.lockBucket(b.key)
-	out.Wait()
-	got.mu.Unlock()
-	if got == b {
-		t.Error("a bucket that was taken out is used")
+// TestTakenOutOnce: who has listed a bucket may come to it when it has been taken out and another one is its principal's.
+func TestTakenOutOnce(t *testing.T) {
+	a := New(WithoutSweep())
+	t.Cleanup(a.Close)
+	g := newGroup(a, "g", "g")
+	first := g.lockBucket(groups.ByUsername, "u")
+	first.unlock()
+	first.shard.spare = nil
+	second := g.lockBucket(groups.ByUsername, "u")
+	second.node = 1
+	second.unlock()
+	first.mu.Lock()
+	first.unlock()
+	if all := g.buckets(); len(all) != 1 || all[0] != second || first == second {
+		t.Errorf("%d buckets are left of a principal with a permit", len(all))
 	}
 }

@@ -3,9 +3,6 @@ package wlm
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
-
-	"github.com/wlmserver/wlmserver/internal/sharedtier"
 )
 
 type permitKind uint8
@@ -16,22 +13,15 @@ const (
 	sharedPermit
 )
 
-// Permit lets one search run until it is closed. It is safe for concurrent use.
-type Permit struct {
-	ticket *Ticket
-	closed atomic.Bool
-
-	// The bucket's lock guards them, once the permit is out.
-	kind   permitKind
-	shared sharedtier.PermitID
-}
+// Permit is the ticket of a search that was admitted: it lets it run until it is closed. It is safe for concurrent use.
+type Permit Ticket
 
 // Bucket is the bucket whose limits hold for the search; the zero key when none do.
-func (p *Permit) Bucket() BucketKey { return p.ticket.key }
+func (p *Permit) Bucket() BucketKey { return (*Ticket)(p).Bucket() }
 
 // Tracked reports whether the permit counts against a limit.
 func (p *Permit) Tracked() bool {
-	b := p.ticket.bucket
+	b := p.bucket
 	if b == nil {
 		return false
 	}
@@ -42,10 +32,10 @@ func (p *Permit) Tracked() bool {
 
 // Close ends the search's run and hands its slot to the bucket's oldest waiter. Only the first call does something.
 func (p *Permit) Close() {
-	t := p.ticket
+	t := (*Ticket)(p)
 	if !p.closed.CompareAndSwap(false, true) {
-		t.a.reclosed.Add(1)
-		t.a.report(func() string { return fmt.Sprintf("I9: a permit of %q was closed twice", t.key) })
+		t.group.a.reclosed.Add(1)
+		t.group.a.report(func() string { return fmt.Sprintf("I9: a permit of %q was closed twice", t.Bucket()) })
 		return
 	}
 	b := t.bucket
@@ -69,8 +59,8 @@ func ContextWithPermit(ctx context.Context, p *Permit) context.Context {
 	return context.WithValue(ctx, permitKey{}, p)
 }
 
-// holds reports whether the context belongs to a running search of the bucket.
-func holds(ctx context.Context, g *group, k BucketKey) bool {
+// holds reports whether the context belongs to a running search of the ticket's bucket.
+func holds(ctx context.Context, t *Ticket) bool {
 	p, _ := ctx.Value(permitKey{}).(*Permit)
-	return p != nil && p.ticket.group == g && p.ticket.key == k && !p.closed.Load()
+	return p != nil && p.group == t.group && p.Bucket() == t.Bucket() && !p.closed.Load()
 }

@@ -50,7 +50,7 @@ type Limits struct {
 type Recorder struct {
 	mu       sync.Mutex
 	events   []Event
-	searches map[*Ticket]uint64 // those that have not left
+	searches map[*Ticket]named // those that have not left
 	last     uint64
 }
 
@@ -70,23 +70,28 @@ func (r *Recorder) Take() []Event {
 	return taken
 }
 
+// named is what the events of one search have in common.
+type named struct{ search, seq uint64 }
+
 func (r *Recorder) add(e Event, t *Ticket) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if t != nil {
-		known := false
-		if e.Search, known = r.searches[t]; !known {
+		n, known := r.searches[t]
+		if !known {
 			r.last++
-			e.Search = r.last
+			n.search = r.last
 		}
+		n.seq = max(n.seq, e.Seq)
+		e.Search, e.Seq = n.search, n.seq
 		switch e.Kind {
 		case Refused, Denied, Evicted, Closed:
 			delete(r.searches, t)
 		default:
 			if r.searches == nil {
-				r.searches = make(map[*Ticket]uint64)
+				r.searches = make(map[*Ticket]named)
 			}
-			r.searches[t] = e.Search
+			r.searches[t] = n
 		}
 	}
 	r.events = append(r.events, e)
@@ -97,10 +102,13 @@ func (a *Admission) record(k EventKind, t *Ticket) {
 	if a.recorder == nil {
 		return
 	}
-	e := Event{Kind: k, Bucket: t.key.String(), Seq: t.seq, Pending: k == Parked && t.state == pending, At: time.Now()}
+	e := Event{Kind: k, Bucket: t.Bucket().String(), Pending: k == Parked && t.state == pending, At: time.Now()}
+	if t.wait != nil {
+		e.Seq = t.wait.seq
+	}
 	switch k {
 	case Admitted, Tracked, Closed:
-		switch t.permit.kind {
+		switch t.kind {
 		case nodePermit:
 			e.Tier = NodeTier
 		case sharedPermit:

@@ -23,46 +23,46 @@ const (
 // Survey reads the status of many searches at about the same time, with one walk through each queue. It is for one listing and
 // not safe for concurrent use.
 type Survey struct {
-	now   time.Time
-	lines map[*bucket]map[*Ticket]int
+	now   time.Duration
+	lines map[BucketKey]map[*Ticket]int
 }
 
 // Survey begins a listing.
 func (a *Admission) Survey() *Survey {
-	return &Survey{now: time.Now(), lines: make(map[*bucket]map[*Ticket]int)}
+	return &Survey{now: a.now(), lines: make(map[BucketKey]map[*Ticket]int)}
 }
 
 // Status tells where the search stands. It reports false for one that is neither parked nor running.
 func (s *Survey) Status(t *Ticket) (Status, bool) {
 	b := t.bucket
 	if b == nil {
-		return Status{State: StateRunning, Bucket: t.key.String()}, t.state == admitted && !t.permit.closed.Load()
+		return Status{State: StateRunning, Bucket: t.Bucket().String()}, t.state == admitted && !t.closed.Load()
 	}
 	b.mu.Lock()
-	st := Status{Bucket: t.key.String()}
+	st := Status{Bucket: t.Bucket().String()}
 	switch t.state {
 	case pending, waiting, trying:
 		st.State = StateWaiting
 		st.Tier, _ = b.plan.tier()
-		if !t.parked.IsZero() {
-			st.Waiting = max(s.now.Sub(t.parked), 0)
+		if t.state != trying {
+			st.Waiting = max(s.now-t.wait.parked, 0)
 		}
 	case admitted:
-		st.State, st.Tracked = StateRunning, t.permit.kind != untrackedPermit
+		st.State, st.Tracked = StateRunning, t.kind != untrackedPermit
 		b.mu.Unlock()
-		return st, !t.permit.closed.Load()
+		return st, !t.closed.Load()
 	default:
 		b.mu.Unlock()
 		return Status{}, false
 	}
 	interval := b.interval
-	line, walked := s.lines[b]
+	line, walked := s.lines[b.key]
 	if !walked {
 		line = make(map[*Ticket]int, b.queue.n)
 		for w := range b.queue.all() {
 			line[w] = len(line) + 1
 		}
-		s.lines[b] = line
+		s.lines[b.key] = line
 	}
 	b.mu.Unlock()
 	if st.Position = line[t]; st.Position == 0 {

@@ -39,11 +39,11 @@ func (b *bucket) sweep() (recovered uint64) {
 	for t := b.queue.head; t != nil; {
 		next := t.next
 		switch {
-		case t.ctx.Err() == nil:
-		case t.foundCancelled.IsZero():
-			t.foundCancelled = s.now()
-		case s.now().Sub(t.foundCancelled) > sweepPatience:
-			b.evictLocked(t, context.Cause(t.ctx), &s)
+		case t.wait.ctx.Err() == nil:
+		case t.wait.foundCancelled == 0:
+			t.wait.foundCancelled = b.now(&s)
+		case b.now(&s)-t.wait.foundCancelled > sweepPatience:
+			b.evictLocked(t, context.Cause(t.wait.ctx), &s)
 			recovered++
 		}
 		t = next

@@ -2,7 +2,10 @@ package wlm
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
+
+	"github.com/wlmserver/wlmserver/internal/sharedtier"
 )
 
 // state of a search on its way through a bucket. It changes under the bucket's lock only.
@@ -21,45 +24,74 @@ const (
 // Ticket is one search's place between [Admission.Enter] and its permit. One goroutine calls Wait; the other methods are safe for
 // concurrent use.
 type Ticket struct {
-	a       *Admission
-	group   *group
-	bucket  *bucket // nil: decided without a bucket
-	key     BucketKey
-	ctx     context.Context
-	tryOnly bool          // never parks, and counts nothing unless it is admitted
-	ready   chan struct{} // closed once decided; nil when Enter decided it
+	group  *group
+	bucket *bucket // nil: decided without a bucket
+	plan   *plan   // by which the bucket's key was found; nil when no limit holds
+	value  string  // of the key
 
-	// The bucket's lock guards what follows until the ticket is decided; what ready's closing or Enter's return publishes is
-	// then read without it.
-	state          state
-	err            error // evicted, refused
+	// The bucket's lock guards what follows until the ticket is decided; what the signal of its wait or Enter's return publishes
+	// is then read without it.
+	wait       *wait   // nil when Enter decided the ticket, and again when Wait has given the permit
+	prev, next *Ticket // in the queue of its bucket, or among those that run
+	state      state
+	tryOnly    bool // never parks, and counts nothing unless it is admitted
+	watched    bool // it runs already; the answer to its question is only counted
+
+	// The bucket's lock guards which permit it has, once it has one.
+	kind   permitKind
+	closed atomic.Bool // the permit
+	shared sharedtier.PermitID
+}
+
+// wait is what a search needs besides its ticket while it is undecided. [Ticket.Wait] gives it back to be used again: who else
+// looks at one holds the bucket's lock and has seen that the ticket is undecided.
+type wait struct {
+	ctx   context.Context
+	ready chan struct{} // gets one value, once the ticket is decided
+
 	seq            uint64
-	parked         time.Time // since when it waits
-	foundCancelled time.Time // when the sweep first found it cancelled and still parked
-	try            uint64    // of the question to the owner
-	watched        bool      // it runs already; the answer to its question is only counted
-	permit         Permit
+	parked         time.Duration // since when it waits, by the admission's clock
+	foundCancelled time.Duration // when the sweep first found it cancelled and still parked
+	err            error         // evicted, refused
+	try            uint64        // of the question to the owner
 	wokenNext      *Ticket
-	prev           *Ticket
-	next           *Ticket
+}
+
+func (a *Admission) newWait(ctx context.Context) *wait {
+	w, _ := a.waits.Get().(*wait)
+	if w == nil {
+		w = &wait{ready: make(chan struct{}, 1)}
+	}
+	w.ctx = ctx
+	return w
 }
 
 // Bucket is the bucket whose limits hold for the search; the zero key when none do.
-func (t *Ticket) Bucket() BucketKey { return t.key }
+func (t *Ticket) Bucket() BucketKey {
+	if t.plan == nil {
+		return BucketKey{}
+	}
+	return BucketKey{Group: t.group.id, Attribute: t.plan.attribute, Value: t.value}
+}
 
 // Wait blocks until the search may run, is refused or its context ends, and gives its permit. Errors: [*CancelledError],
 // [*RejectedError], [*StoppedError], and [ErrNoPermit] after [Admission.TryEnter]. ctx must be the one given to Enter, or end no
 // later. A search that was admitted gets its permit even when its context has ended meanwhile; it has to close it all the same.
 func (t *Ticket) Wait(ctx context.Context) (*Permit, error) {
-	if t.ready != nil {
+	if w := t.wait; w != nil {
 		select {
-		case <-t.ready:
+		case <-w.ready:
 		case <-ctx.Done():
 			t.bucket.cancel(t, context.Cause(ctx))
+			<-w.ready // whoever has decided sends it
 		}
+		if t.state != admitted {
+			w.ready <- struct{}{} // for a second call
+			return nil, w.err
+		}
+		t.wait = nil
+		*w = wait{ready: w.ready}
+		t.group.a.waits.Put(w)
 	}
-	if t.state != admitted {
-		return nil, t.err
-	}
-	return &t.permit, nil
+	return (*Permit)(t), nil
 }

@@ -63,7 +63,7 @@ func (b *bucket) violationsLocked(walk bool) (out []string) {
 	if b.counts.On && b.counts.Linked && b.queue.n > 0 && b.counts.Quiet() {
 		fail("I4", "no owner knows of the waiters")
 	}
-	if b.dead && !b.idleLocked() {
+	if !b.used && !b.idleLocked() {
 		fail("I4", "the bucket was taken out and is not idle")
 	}
 	if !walk {
@@ -72,10 +72,10 @@ func (b *bucket) violationsLocked(walk bool) (out []string) {
 	var last uint64
 	pendings, waitings := 0, 0
 	for t := range b.queue.all() {
-		if t.seq <= last {
-			fail("I5", "waiter %d stands behind %d", t.seq, last)
+		if t.wait.seq <= last {
+			fail("I5", "waiter %d stands behind %d", t.wait.seq, last)
 		}
-		last = t.seq
+		last = t.wait.seq
 		switch t.state {
 		case pending:
 			pendings++
@@ -89,8 +89,8 @@ func (b *bucket) violationsLocked(walk bool) (out []string) {
 		fail("I10", "%d pending and %d waiting are parked", pendings, waitings)
 	}
 	for t := range b.running.all() {
-		if t.state != admitted || t.permit.kind == untrackedPermit {
-			fail("I2", "a search in state %d, permit %d, is among those that run", t.state, t.permit.kind)
+		if t.state != admitted || t.kind == untrackedPermit {
+			fail("I2", "a search in state %d, permit %d, is among those that run", t.state, t.kind)
 		}
 	}
 	return out
