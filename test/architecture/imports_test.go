@@ -32,7 +32,7 @@ var arrows = map[string][]string{
 
 	"internal/certificate":                 {},
 	"internal/certificate/certificatetest": {"internal/certificate"},
-	"internal/faults":  leaf,
+	"internal/faults":                      leaf,
 
 	"groups":              leaf,
 	"settings":            leaf,
@@ -54,7 +54,14 @@ var arrows = map[string][]string{
 		"search", "stats", "groups", "rules", "settings", "tasks", "auth", "wlm", "internal/stub", "internal/faults",
 	}),
 
+	"internal/cluster/ring":           {},
+	"internal/cluster/tier":           {"internal/cluster/ring", "wlm", "internal/sharedtier"},
+	"internal/cluster/tier/tiertest":  {"internal/cluster/ring", "internal/cluster/tier", "internal/sharedtier"},
 	"internal/cluster/peer/clusterpb": {},
+	"internal/cluster/peer": {
+		"internal/cluster/ring", "internal/cluster/tier", "internal/cluster/peer/clusterpb",
+		"wlm", "groups", "internal/sharedtier", "internal/shard", "internal/certificate",
+	},
 
 	"internal/node": slices.Concat(leaf, public, []string{"internal/sharedtier", "internal/shard", "internal/stub", "internal/certificate"}),
 	"wlmtest":       {"internal/node"},
@@ -79,7 +86,9 @@ var contracts = map[string][]string{
 	"store":         {"store/contract"},
 	"internal/load": {"wlmtest"},
 
-	"internal/certificate": {"internal/certificate/certificatetest"},
+	"internal/certificate":  {"internal/certificate/certificatetest"},
+	"internal/cluster/tier": {"internal/cluster/tier/tiertest"},
+	"internal/cluster/peer": {"internal/certificate/certificatetest", "internal/stub"},
 }
 
 // libraries are the packages that others import without the server, with the modules of
