@@ -1,11 +1,12 @@
 package groups
 
 import (
-	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
+	"strings"
 	"time"
+
+	"github.com/wlmserver/wlmserver/records"
 )
 
 // record is how a group is stored. A key once used keeps its meaning.
@@ -36,10 +37,10 @@ type queueRecord struct {
 	SizePerBucket *int `json:"size_per_bucket,omitempty"`
 }
 
-// Encode returns the form in which a Repository may store a group. It is not the form
-// that the REST API prints.
+// Encode returns a group's record, with what Decode found in the last one beside what it
+// knows. It is not the form that the REST API prints.
 func Encode(g *Group) ([]byte, error) {
-	b, err := json.Marshal(record{
+	b, err := records.Encode(record{
 		ID:         g.ID,
 		Name:       g.Name,
 		Mode:       g.Mode,
@@ -48,24 +49,19 @@ func Encode(g *Group) ([]byte, error) {
 		Throttling: throttlingRecord(g.Throttling),
 		Queue:      queueRecord(g.Queue),
 		UpdatedAt:  g.UpdatedAt.UnixMilli(),
-	})
+	}, g.unknown)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the workload group [%s]: %w", g.Name, err)
 	}
 	return b, nil
 }
 
-// Decode reads what Encode wrote. It refuses keys that it does not know, which a newer
-// version must have written: to pass over them would lose them at the next change.
+// Decode reads a group's record. Fields that it does not know, which a newer version must
+// have written, stay with the group and its copies, so that a change does not lose them.
 func Decode(b []byte) (*Group, error) {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	var r record
-	if err := d.Decode(&r); err != nil {
-		return nil, fmt.Errorf("decoding a workload group, which a newer version may have written: %w", err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("decoding the workload group [%s]: bytes follow it", r.Name)
+	r, unknown, err := records.Decode[record](b)
+	if err != nil {
+		return nil, fmt.Errorf("decoding a workload group: %w", err)
 	}
 	return &Group{
 		ID:         r.ID,
@@ -76,5 +72,28 @@ func Decode(b []byte) (*Group, error) {
 		Throttling: Throttling(r.Throttling),
 		Queue:      Queue(r.Queue),
 		UpdatedAt:  time.UnixMilli(r.UpdatedAt).UTC(),
+		unknown:    unknown,
 	}, nil
+}
+
+// decodeStored reads the record with an id, and refuses one that breaks a rule.
+func decodeStored(id string, b []byte) (*Group, error) {
+	g, err := Decode(b)
+	if err != nil {
+		return nil, fmt.Errorf("the one with the id [%s]: %w", id, err)
+	}
+	if err := checkStored(id, g); err != nil {
+		return nil, fmt.Errorf("[%s] with the id [%s]: %w", g.Name, id, err)
+	}
+	return g, nil
+}
+
+func checkStored(id string, g *Group) error {
+	switch {
+	case g.ID != id:
+		return fmt.Errorf("its record has the id [%s]", g.ID)
+	case id == "" || id == DefaultID || strings.Contains(id, ":"):
+		return errors.New("its id is empty, reserved or has a colon")
+	}
+	return g.Validate()
 }

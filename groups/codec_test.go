@@ -1,6 +1,7 @@
 package groups_test
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/records/recordstest"
 )
 
 // The stored form is a promise to later versions.
@@ -61,16 +63,41 @@ func TestCodecRoundTrip(t *testing.T) {
 
 func TestDecodeRefuses(t *testing.T) {
 	for in, says := range map[string]string{
-		`{"_id":"x","name":"y","weight":5}`:          "newer version",
-		`{"_id":"x","throttling":{"burst":5}}`:       "newer version",
-		`{"_id":"x","resource_limits":{"disk":0.5}}`: "newer version",
-		`{"_id":"x","name":"y"} {}`:                  "bytes follow",
-		`{"_id":"x","updated_at":"yesterday"}`:       "updated_at",
-		`{"_id":"x"`:                                 "decoding",
-		``:                                           "decoding",
+		`{"_id":"x","name":"y"} {}`:            "decoding",
+		`{"_id":"x","updated_at":"yesterday"}`: "updated_at",
+		`{"_id":"x"`:                           "decoding",
+		``:                                     "decoding",
 	} {
 		if _, err := groups.Decode([]byte(in)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("Decode(%s): error %v, want %q", in, err, says)
+		}
+	}
+}
+
+// What a newer version has written into a group outlives changes by this one.
+func TestFieldsOfANewerVersion(t *testing.T) {
+	const stored = `{"_id":"x","name":"y","priority":{"class":"gold"},"queue":{"order":"fair","size_per_bucket":3},"resiliency_mode":"soft",` +
+		`"resource_limits":{"cpu":0.5,"disk":0.25},"throttling":{"attribute":"group","burst":5,"node_limit":2},"updated_at":1}`
+	m := recordstest.Of(map[string]string{"x": stored})
+	r, err := groups.Open(t.Context(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ body, old, new string }{
+		{`{"throttling":{"node_limit":7}}`, `"node_limit":2`, `"node_limit":7`},
+		{`{"queue":null}`, `"queue":{"order":"fair","size_per_bucket":3}`, `"queue":{"order":"fair"}`},
+		{`{"throttling":null}`, `"throttling":{"attribute":"group","burst":5,"node_limit":7}`, `"throttling":{"burst":5}`},
+		{`{"throttling":{"attribute":"role","shared_limit":1}}`, `"throttling":{"burst":5}`, `"throttling":{"attribute":"role","burst":5,"shared_limit":1}`},
+	} {
+		before := m.Dump()[0]
+		g, err := update(t, r, "y", c.body)
+		if err != nil {
+			t.Fatalf("%s: %v", c.body, err)
+		}
+		want := strings.Replace(before, c.old, c.new, 1)
+		want = want[:strings.Index(want, `"updated_at":`)] + fmt.Sprintf(`"updated_at":%d}`, g.UpdatedAt.UnixMilli())
+		if got := m.Dump()[0]; got != want {
+			t.Errorf("%s: stored %s, want %s", c.body, got, want)
 		}
 	}
 }

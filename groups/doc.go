@@ -15,8 +15,9 @@
 // outcome of the merge ([Group.Validate]); rules about all groups, which are the
 // count, unique names and the sum of limits, by the [Registry] as it commits.
 //
-// The Registry commits one change at a time: decide, write to the [Repository],
-// publish a new [Snapshot], tell the listeners, answer. Readers take the current
+// The Registry commits one change at a time: decide, write to the [records.Repository],
+// publish a new [Snapshot], tell the listeners, answer. When another process has changed
+// the repository meanwhile it decides anew on what that holds. Readers take the current
 // snapshot by one atomic load and keep a consistent view for as long as they like.
 // A change that is refused, or whose write fails, leaves everything as it was.
 //

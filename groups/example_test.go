@@ -5,11 +5,12 @@ import (
 	"fmt"
 
 	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/records"
 )
 
 func Example() {
 	ctx := context.Background()
-	registry, err := groups.Open(ctx, &memory{}) // a Repository that keeps nothing
+	registry, err := groups.Open(ctx, new(records.Memory)) // for as long as the process runs
 	if err != nil {
 		panic(err)
 	}

@@ -34,7 +34,7 @@ func FuzzParsePatch(f *testing.F) {
 			"create": func(p groups.Patch) (*groups.Group, error) { return r.Create(t.Context(), p) },
 			"update": func(p groups.Patch) (*groups.Group, error) { return r.Update(t.Context(), "full", p) },
 		} {
-			before, stored := r.Snapshot(), m.dump()
+			before, stored := r.Snapshot(), m.Dump()
 			p, err := groups.ParsePatch(body)
 			var g *groups.Group
 			if err == nil {
@@ -46,7 +46,7 @@ func FuzzParsePatch(f *testing.F) {
 				if !errors.As(err, &invalid) && !errors.As(err, &syntax) || !utf8.ValidString(err.Error()) {
 					t.Fatalf("%s: error %#v", what, err)
 				}
-				if r.Snapshot() != before || !slices.Equal(m.dump(), stored) {
+				if r.Snapshot() != before || !slices.Equal(m.Dump(), stored) {
 					t.Fatalf("%s: refused, yet something changed", what)
 				}
 				continue

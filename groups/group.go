@@ -1,6 +1,10 @@
 package groups
 
-import "time"
+import (
+	"time"
+
+	"github.com/wlmserver/wlmserver/records"
+)
 
 const (
 	// DefaultID is the id of the group of searches that name no other. It is in no
@@ -80,4 +84,6 @@ type Group struct {
 	Throttling Throttling
 	Queue      Queue
 	UpdatedAt  time.Time // UTC, in whole milliseconds; moves forward with every change
+
+	unknown records.Unknown // what a newer version has written beside these
 }

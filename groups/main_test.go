@@ -1,87 +1,20 @@
 package groups_test
 
 import (
-	"context"
 	"encoding/json"
-	"maps"
-	"slices"
-	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/records/recordstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// memory is a Repository that forgets at the end of the test. It keeps groups in the
-// form in which a store would.
-type memory struct {
-	mu      sync.Mutex
-	records map[string]string
-	fault   error                           // what every write fails with
-	during  func(ctx context.Context) error // called in every write
-}
-
-func (m *memory) Groups(context.Context) ([]*groups.Group, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.fault != nil {
-		return nil, m.fault
-	}
-	var all []*groups.Group
-	for _, record := range m.records {
-		g, err := groups.Decode([]byte(record))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, g)
-	}
-	return all, nil
-}
-
-func (m *memory) PutGroup(ctx context.Context, g *groups.Group) error {
-	return m.write(ctx, func() error {
-		record, err := groups.Encode(g)
-		if m.records == nil {
-			m.records = make(map[string]string)
-		}
-		m.records[g.ID] = string(record)
-		return err
-	})
-}
-
-func (m *memory) DeleteGroup(ctx context.Context, id string) error {
-	return m.write(ctx, func() error {
-		delete(m.records, id)
-		return nil
-	})
-}
-
-func (m *memory) write(ctx context.Context, change func() error) error {
-	if m.during != nil {
-		if err := m.during(ctx); err != nil {
-			return err
-		}
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.fault != nil {
-		return m.fault
-	}
-	return change()
-}
-
-func (m *memory) dump() []string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Sorted(maps.Values(m.records))
-}
-
-func open(t *testing.T, options ...groups.Option) (*groups.Registry, *memory) {
+func open(t *testing.T, options ...groups.Option) (*groups.Registry, *recordstest.Repository) {
 	t.Helper()
-	m := &memory{}
+	m := &recordstest.Repository{}
 	r, err := groups.Open(t.Context(), m, options...)
 	if err != nil {
 		t.Fatal(err)

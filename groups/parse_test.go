@@ -202,7 +202,7 @@ func TestCreateRefuses(t *testing.T) {
 				t.Errorf("%s: %q does not say %q", c.body, err, part)
 			}
 		}
-		if r.Snapshot().Len() != 0 || len(m.dump()) != 0 {
+		if r.Snapshot().Len() != 0 || len(m.Dump()) != 0 {
 			t.Errorf("%s: refused, yet something changed", c.body)
 		}
 	}

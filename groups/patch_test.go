@@ -102,11 +102,11 @@ func TestUpdateRefusesTheOutcome(t *testing.T) {
 	} {
 		r, m := open(t)
 		mustCreate(t, r, before)
-		snapshot, stored := r.Snapshot(), m.dump()
+		snapshot, stored := r.Snapshot(), m.Dump()
 		if _, err := update(t, r, "g", body); !isInvalid(err, says) {
 			t.Errorf("%s: error %v, want an *InvalidError that says %q", body, err, says)
 		}
-		if r.Snapshot() != snapshot || !slices.Equal(m.dump(), stored) {
+		if r.Snapshot() != snapshot || !slices.Equal(m.Dump(), stored) {
 			t.Errorf("%s: refused, yet something changed", body)
 		}
 	}

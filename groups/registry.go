@@ -3,43 +3,20 @@ package groups
 import (
 	"context"
 	"encoding/base64"
-	"errors"
-	"fmt"
+	"maps"
 	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/wlmserver/wlmserver/records"
 )
 
-// A Repository keeps groups durably. It must not change what it is given, nor later
-// what it has returned. The registry calls one method at a time.
-type Repository interface {
-	// Groups returns all groups, in any order.
-	Groups(ctx context.Context) ([]*Group, error)
-
-	// PutGroup stores a group, in place of one with the same id if there is one. When
-	// it returns nil the group outlives a crash; else nothing has changed.
-	PutGroup(ctx context.Context, g *Group) error
-
-	// DeleteGroup removes the group with the id, as durably.
-	DeleteGroup(ctx context.Context, id string) error
-}
-
-// A Registry is the live set of groups. It is safe for concurrent use.
+// A Registry is the live set of groups. It is safe for concurrent use, also beside others
+// over the same repository.
 type Registry struct {
-	repository Repository
-	maxCount   func() int
-
-	// turn holds a token while no change is under way. It is a channel and not a mutex
-	// since a change writes to the repository: who waits behind it can give up.
-	turn     chan struct{}
-	snapshot atomic.Pointer[Snapshot] // stored by who has the turn
-
-	mu        sync.Mutex
-	listeners []func(old, new *Snapshot)
+	set      *records.Registry[*Group, *Snapshot]
+	maxCount func() int
 }
 
 // An Option adjusts a Registry.
@@ -54,54 +31,41 @@ func WithMaxCount(most func() int) Option {
 	return func(r *Registry) { r.maxCount = most }
 }
 
-// Open reads the groups from the repository. It fails when that fails, or holds
-// something that breaks the rules of this package. The first snapshot's revision is 1.
-func Open(ctx context.Context, repository Repository, options ...Option) (*Registry, error) {
-	r := &Registry{
-		repository: repository,
-		maxCount:   func() int { return DefaultMaxCount },
-		turn:       make(chan struct{}, 1),
-	}
+// Open reads the groups from the repository, which holds them as Encode writes them, by
+// id. It fails when that fails, or holds something that breaks the rules of this package.
+// The first snapshot's revision is 1.
+func Open(ctx context.Context, repository records.Repository, options ...Option) (*Registry, error) {
+	r := &Registry{maxCount: func() int { return DefaultMaxCount }}
 	for _, option := range options {
 		option(r)
 	}
-	stored, err := repository.Groups(ctx)
+	var err error
+	r.set, err = records.Open(ctx, repository, records.Kind[*Group, *Snapshot]{
+		Name:   "the workload groups",
+		Encode: Encode,
+		Decode: decodeStored,
+		Snapshot: func(changes uint64, all map[string]*Group) (*Snapshot, error) {
+			return newSnapshot(changes, slices.Collect(maps.Values(all)))
+		},
+	})
 	if err != nil {
-		return nil, fmt.Errorf("reading the workload groups: %w", err)
+		return nil, err
 	}
-	for _, g := range stored {
-		if err := checkStored(g); err != nil {
-			return nil, fmt.Errorf("the stored workload group [%s] with the id [%s] cannot be used: %w", g.Name, g.ID, err)
-		}
-	}
-	snapshot, err := newSnapshot(1, stored)
-	if err != nil {
-		return nil, fmt.Errorf("the stored workload groups cannot be used: %w", err)
-	}
-	r.snapshot.Store(snapshot)
-	r.turn <- struct{}{}
 	return r, nil
 }
 
-func checkStored(g *Group) error {
-	if g.ID == "" || g.ID == DefaultID || strings.Contains(g.ID, ":") {
-		return errors.New("its id is empty, reserved or has a colon")
-	}
-	return g.Validate()
-}
-
 // Snapshot returns the groups as they are now.
-func (r *Registry) Snapshot() *Snapshot { return r.snapshot.Load() }
+func (r *Registry) Snapshot() *Snapshot { return r.set.Snapshot() }
 
-// OnChange has f called after every change from now on. Calls come one at a time and
-// in the order of the changes, on the goroutine that makes the change, after the new
-// snapshot is published and before the change is answered. So f holds up changes, but
+// OnChange has f called after every change from now on. Calls come one at a time and in
+// the order of the changes, on the goroutine that makes or takes in the change, after the
+// new snapshot is published and before the change is answered. So f holds up changes, but
 // no reader; it must not make a change itself.
-func (r *Registry) OnChange(f func(old, new *Snapshot)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.listeners = append(r.listeners, f)
-}
+func (r *Registry) OnChange(f func(old, new *Snapshot)) { r.set.OnChange(f) }
+
+// Reload takes in what others have changed in the repository, and returns when every
+// listener knows. On an error the groups stay as they were here.
+func (r *Registry) Reload(ctx context.Context) error { return r.set.Reload(ctx) }
 
 // Create adds a group. The error is an *InvalidError, a *TooManyError, the cause of
 // ctx's end, or the repository's.
@@ -109,27 +73,23 @@ func (r *Registry) Create(ctx context.Context, p Patch) (*Group, error) {
 	if err := p.missing(); err != nil {
 		return nil, err
 	}
-	g := p.Apply(&Group{})
+	g := p.Apply(&Group{ID: newID()})
 	g.Name, _ = p.Name.Value()
 	if err := g.Validate(); err != nil {
 		return nil, err
 	}
-	err := r.change(ctx, func(now *Snapshot) ([]*Group, error) {
+	g.UpdatedAt = records.NextUpdate(time.Time{})
+	err := r.set.Change(ctx, func(now *Snapshot) (records.Edit[*Group], error) {
 		if most := r.maxCount(); now.Len() >= most {
-			return nil, &TooManyError{Max: most}
+			return records.Edit[*Group]{}, &TooManyError{Max: most}
 		}
 		if other := now.ByName(g.Name); other != nil {
-			return nil, invalidf("the value [%s] of [name] is taken by the workload group with the id [%s]; choose another, or update that group", g.Name, other.ID)
+			return records.Edit[*Group]{}, invalidf("the value [%s] of [name] is taken by the workload group with the id [%s]; choose another, or update that group", g.Name, other.ID)
 		}
 		if err := checkSum(g.Limits, now.all); err != nil {
-			return nil, err
+			return records.Edit[*Group]{}, err
 		}
-		g.ID = newID()
-		g.UpdatedAt = nextUpdate(time.Time{})
-		if err := r.repository.PutGroup(ctx, g); err != nil {
-			return nil, fmt.Errorf("storing the new workload group [%s]: %w", g.Name, err)
-		}
-		return append(now.All(), g), nil
+		return put(g), nil
 	})
 	if err != nil {
 		return nil, err
@@ -144,25 +104,21 @@ func (r *Registry) Update(ctx context.Context, name string, p Patch) (*Group, er
 		return nil, err
 	}
 	var g *Group
-	err := r.change(ctx, func(now *Snapshot) ([]*Group, error) {
+	err := r.set.Change(ctx, func(now *Snapshot) (records.Edit[*Group], error) {
 		old := now.ByName(name)
 		if old == nil {
-			return nil, &NotFoundError{Name: name}
+			return records.Edit[*Group]{}, &NotFoundError{Name: name}
 		}
 		g = p.Apply(old)
 		if err := g.Validate(); err != nil {
-			return nil, err
+			return records.Edit[*Group]{}, err
 		}
-		others := now.except(name)
 		named, _ := p.Limits.Value()
-		if err := checkSum(named, others); err != nil {
-			return nil, err
+		if err := checkSum(named, now.except(name)); err != nil {
+			return records.Edit[*Group]{}, err
 		}
-		g.UpdatedAt = nextUpdate(old.UpdatedAt)
-		if err := r.repository.PutGroup(ctx, g); err != nil {
-			return nil, fmt.Errorf("storing the workload group [%s]: %w", name, err)
-		}
-		return append(others, g), nil
+		g.UpdatedAt = records.NextUpdate(old.UpdatedAt)
+		return put(g), nil
 	})
 	if err != nil {
 		return nil, err
@@ -170,66 +126,24 @@ func (r *Registry) Update(ctx context.Context, name string, p Patch) (*Group, er
 	return g, nil
 }
 
+func put(g *Group) records.Edit[*Group] {
+	return records.Edit[*Group]{Put: map[string]*Group{g.ID: g}}
+}
+
 // Delete removes the group of that name. The error is a *NotFoundError, the cause of
 // ctx's end, or the repository's.
 func (r *Registry) Delete(ctx context.Context, name string) error {
-	return r.change(ctx, func(now *Snapshot) ([]*Group, error) {
+	return r.set.Change(ctx, func(now *Snapshot) (records.Edit[*Group], error) {
 		old := now.ByName(name)
 		if old == nil {
-			return nil, &NotFoundError{Name: name}
+			return records.Edit[*Group]{}, &NotFoundError{Name: name}
 		}
-		if err := r.repository.DeleteGroup(ctx, old.ID); err != nil {
-			return nil, fmt.Errorf("deleting the workload group [%s]: %w", name, err)
-		}
-		return now.except(name), nil
+		return records.Edit[*Group]{Delete: []string{old.ID}}, nil
 	})
-}
-
-// change makes one change at a time. Commit decides it on the groups as they are now,
-// stores it and returns the groups as they are to be.
-func (r *Registry) change(ctx context.Context, commit func(now *Snapshot) ([]*Group, error)) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	select {
-	case <-r.turn:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	defer func() { r.turn <- struct{}{} }()
-
-	now := r.snapshot.Load()
-	all, err := commit(now)
-	if err != nil {
-		return err
-	}
-	next := NewSnapshot(now.revision+1, all...)
-	r.snapshot.Store(next)
-	for _, f := range r.heard() {
-		f(now, next)
-	}
-	return nil
-}
-
-// heard returns who is to be told of a change.
-func (r *Registry) heard() []func(old, new *Snapshot) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clip(r.listeners)
 }
 
 // newID returns a random UUID in 22 characters.
 func newID() string {
 	id := uuid.New()
 	return base64.RawURLEncoding.EncodeToString(id[:])
-}
-
-// nextUpdate returns the time of a change, in whole milliseconds and after last even
-// when the clock stands still or goes back.
-func nextUpdate(last time.Time) time.Time {
-	now := time.UnixMilli(time.Now().UnixMilli()).UTC()
-	if !now.After(last) {
-		return last.Add(time.Millisecond)
-	}
-	return now
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/records/recordstest"
 )
 
 func isInvalid(err error, says string) bool {
@@ -75,7 +76,7 @@ func TestRegistryLife(t *testing.T) {
 	if err := r.Delete(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
-	if s := r.Snapshot(); s.Len() != 1 || s.ByName("a") != nil || s.ByID(first.ID) != nil || len(m.dump()) != 1 {
+	if s := r.Snapshot(); s.Len() != 1 || s.ByName("a") != nil || s.ByID(first.ID) != nil || len(m.Dump()) != 1 {
 		t.Errorf("after the delete: %+v", s.All())
 	}
 	if g := mustCreate(t, r, body("a", 0.4)); g.ID == first.ID {
@@ -247,18 +248,18 @@ func TestFailedWriteIsNotVisible(t *testing.T) {
 	r, m := open(t)
 	mustCreate(t, r, body("a", 0.4))
 	r.OnChange(func(_, _ *groups.Snapshot) { t.Error("a listener was told of a change that failed") })
-	before, stored := r.Snapshot(), m.dump()
-	m.fault = errors.New("disk full")
+	before, stored := r.Snapshot(), m.Dump()
+	m.Fault = errors.New("disk full")
 
 	_, createErr := create(t, r, body("b", 0.1))
 	_, updateErr := update(t, r, "a", `{"resiliency_mode":"soft"}`)
 	for what, err := range map[string]error{"create": createErr, "update": updateErr, "delete": r.Delete(t.Context(), "a")} {
 		var invalid *groups.InvalidError
-		if !errors.Is(err, m.fault) || errors.As(err, &invalid) {
+		if !errors.Is(err, m.Fault) || errors.As(err, &invalid) {
 			t.Errorf("%s: %v, want the repository's error", what, err)
 		}
 	}
-	if r.Snapshot() != before || before.ByName("a").Mode != groups.Enforced || !slices.Equal(m.dump(), stored) {
+	if r.Snapshot() != before || before.ByName("a").Mode != groups.Enforced || !slices.Equal(m.Dump(), stored) {
 		t.Error("a failed write is visible")
 	}
 }
@@ -359,8 +360,8 @@ func TestConcurrentChanges(t *testing.T) {
 	if want := uint64(2 + writers*changes*3); last.Revision() != want || r.Snapshot() != last {
 		t.Errorf("revision %d, want %d", last.Revision(), want)
 	}
-	if len(m.dump()) != 1 {
-		t.Errorf("stored at the end: %v", m.dump())
+	if len(m.Dump()) != 1 {
+		t.Errorf("stored at the end: %v", m.Dump())
 	}
 }
 
@@ -368,7 +369,7 @@ func TestConcurrentChanges(t *testing.T) {
 func TestWaitingForATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, m := open(t)
-		m.during = func(ctx context.Context) error {
+		m.During = func(ctx context.Context) error {
 			select {
 			case <-time.After(time.Minute):
 				return nil
@@ -415,12 +416,12 @@ func TestWaitingForATurn(t *testing.T) {
 
 func TestPanicsLeaveTheTurn(t *testing.T) {
 	r, m := open(t)
-	m.during = func(context.Context) error { panic("broken repository") }
+	m.During = func(context.Context) error { panic("broken repository") }
 	func() {
 		defer func() { _ = recover() }()
 		_, _ = create(t, r, body("a", 0.1))
 	}()
-	m.during = nil
+	m.During = nil
 	if r.Snapshot().Len() != 0 {
 		t.Error("visible though the write failed")
 	}
@@ -449,26 +450,31 @@ func TestOpenRefuses(t *testing.T) {
 			g.Throttling = groups.Throttling{Attribute: groups.ByGroup, NodeLimit: new(-1), SharedLimit: new(1)}
 		})},
 		"queue of nothing": {good(func(g *groups.Group) { g.Queue.SizePerBucket = new(5) })},
-		"same id":          {good(func(g *groups.Group) {}), good(func(g *groups.Group) { g.Name = "other" })},
 		"same name":        {good(func(g *groups.Group) {}), good(func(g *groups.Group) { g.ID = "other" })},
 	} {
-		m := &memory{}
-		for i, g := range stored {
+		all := make(map[string]string)
+		for _, g := range stored {
 			record, err := groups.Encode(g)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if m.records == nil {
-				m.records = make(map[string]string)
-			}
-			m.records[fmt.Sprint(i)] = string(record)
+			all[g.ID] = string(record)
 		}
-		if _, err := groups.Open(t.Context(), m); err == nil || !strings.Contains(err.Error(), "cannot be used") {
+		if _, err := groups.Open(t.Context(), recordstest.Of(all)); err == nil || !strings.Contains(err.Error(), "cannot be used") {
+			t.Errorf("%s: error %v", what, err)
+		}
+	}
+	for what, record := range map[string]string{
+		"another id":  `{"_id":"other","name":"n","resiliency_mode":"soft","resource_limits":{"cpu":0.1},"updated_at":1}`,
+		"cut":         `{"_id":"id","name":"n"`,
+		"more follow": `{"_id":"id","name":"n","resiliency_mode":"soft","resource_limits":{"cpu":0.1},"updated_at":1}{}`,
+	} {
+		if _, err := groups.Open(t.Context(), recordstest.Of(map[string]string{"id": record})); err == nil || !strings.Contains(err.Error(), "cannot be used") {
 			t.Errorf("%s: error %v", what, err)
 		}
 	}
 	fault := errors.New("disk on fire")
-	if _, err := groups.Open(t.Context(), &memory{fault: fault}); !errors.Is(err, fault) {
+	if _, err := groups.Open(t.Context(), &recordstest.Repository{Fault: fault}); !errors.Is(err, fault) {
 		t.Errorf("error %v, want the repository's", err)
 	}
 }

@@ -26,7 +26,7 @@
 // # Changes
 //
 // The [Registry] commits one change at a time, as that of package groups does: decide,
-// write to the [Repository], publish a new [Snapshot], tell the listeners, answer. A
+// write to the [records.Repository], publish a new [Snapshot], tell the listeners, answer. A
 // snapshot is ready to match; readers take it by one atomic load.
 //
 // A rule's group must exist when a change names it. That group may be deleted later:

@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/records"
 	"github.com/wlmserver/wlmserver/rules"
 )
 
 func Example() {
 	ctx := context.Background()
 	reports := groups.NewSnapshot(1, &groups.Group{ID: "z6788ZXmSpihOV8ra-fkww", Name: "reports"})
-	registry, err := rules.Open(ctx, &memory{}, func() *groups.Snapshot { return reports }) // a Repository that keeps nothing
+	registry, err := rules.Open(ctx, new(records.Memory), func() *groups.Snapshot { return reports }) // for as long as the process runs
 	if err != nil {
 		panic(err)
 	}

@@ -86,8 +86,8 @@ func TestAllProblemsAtOnce(t *testing.T) {
 			}
 		}
 	}
-	if r.Snapshot().Len() != 0 || m.dump() != nil {
-		t.Errorf("something was created: %v", m.dump())
+	if r.Snapshot().Len() != 0 || m.Dump() != nil {
+		t.Errorf("something was created: %v", m.Dump())
 	}
 }
 
@@ -119,7 +119,7 @@ func FuzzParsePatch(f *testing.F) {
 			"create": func(p rules.Patch) (*rules.Rule, error) { return r.Create(t.Context(), p) },
 			"update": func(p rules.Patch) (*rules.Rule, error) { return r.Update(t.Context(), full.ID, p) },
 		} {
-			before, stored := r.Snapshot(), m.dump()
+			before, stored := r.Snapshot(), m.Dump()
 			p, err := rules.ParsePatch(body)
 			var made *rules.Rule
 			if err == nil {
@@ -131,7 +131,7 @@ func FuzzParsePatch(f *testing.F) {
 				if !invalid && !syntax || !utf8.ValidString(err.Error()) {
 					t.Fatalf("%s: error %#v", what, err)
 				}
-				if r.Snapshot() != before || !slices.Equal(m.dump(), stored) {
+				if r.Snapshot() != before || !slices.Equal(m.Dump(), stored) {
 					t.Fatalf("%s: refused, yet something changed", what)
 				}
 				continue

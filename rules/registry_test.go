@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/records/recordstest"
 	"github.com/wlmserver/wlmserver/rules"
 )
 
@@ -169,8 +170,8 @@ func TestDelete(t *testing.T) {
 	if err := r.Delete(t.Context(), a.ID); err != nil {
 		t.Fatal(err)
 	}
-	if s := r.Snapshot(); s.Len() != 1 || s.ByID(a.ID) != nil || s.ByID(b.ID) != b || len(m.dump()) != 1 {
-		t.Errorf("left: %v", m.dump())
+	if s := r.Snapshot(); s.Len() != 1 || s.ByID(a.ID) != nil || s.ByID(b.ID) != b || len(m.Dump()) != 1 {
+		t.Errorf("left: %v", m.Dump())
 	}
 	if _, ok := r.Snapshot().Match(request("i:logs-1")); ok {
 		t.Error("the deleted rule still matches")
@@ -191,7 +192,7 @@ func TestMaxCount(t *testing.T) {
 
 // A group may go while rules still name it.
 func TestGroupThatIsGone(t *testing.T) {
-	m := &memory{}
+	m := &recordstest.Repository{}
 	there := twoGroups()
 	r, err := rules.Open(t.Context(), m, func() *groups.Snapshot { return there })
 	if err != nil {
@@ -243,36 +244,51 @@ func TestFailedWriteChangesNothing(t *testing.T) {
 	r, m := open(t)
 	made := mustCreate(t, r, logs)
 	before := r.Snapshot()
-	m.fault = errors.New("the disk is full")
+	m.Fault = errors.New("the disk is full")
 	_, errCreate := create(t, r, devs)
 	_, errUpdate := update(t, r, made.ID, `{"description":"x"}`)
 	for what, err := range map[string]error{"create": errCreate, "update": errUpdate, "delete": r.Delete(t.Context(), made.ID)} {
-		if !errors.Is(err, m.fault) {
+		if !errors.Is(err, m.Fault) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	if r.Snapshot() != before {
 		t.Error("something was published")
 	}
-	if _, err := rules.Open(t.Context(), m, twoGroups); !errors.Is(err, m.fault) {
+	if _, err := rules.Open(t.Context(), m, twoGroups); !errors.Is(err, m.Fault) {
 		t.Errorf("open: %v", err)
 	}
 }
 
 func TestOpenRefuses(t *testing.T) {
 	for name, record := range map[string]string{
-		"no id":           `{"id":"","description":"d","index_pattern":["a"],"workload_group":"A","updated_at":1}`,
-		"no attribute":    `{"id":"x","description":"d","workload_group":"A","updated_at":1}`,
-		"a newer version": `{"id":"x","description":"d","index_pattern":["a"],"workload_group":"A","updated_at":1,"priority":1}`,
-		"bytes after it":  `{"id":"x","description":"d","index_pattern":["a"],"workload_group":"A","updated_at":1}{}`,
+		"no id":          `{"id":"","description":"d","index_pattern":["a"],"workload_group":"A","updated_at":1}`,
+		"no attribute":   `{"id":"x","description":"d","workload_group":"A","updated_at":1}`,
+		"another id":     `{"id":"y","description":"d","index_pattern":["a"],"workload_group":"A","updated_at":1}`,
+		"bytes after it": `{"id":"x","description":"d","index_pattern":["a"],"workload_group":"A","updated_at":1}{}`,
 	} {
-		if _, err := rules.Open(t.Context(), &memory{records: map[string]string{"x": record}}, twoGroups); err == nil {
+		if _, err := rules.Open(t.Context(), recordstest.Of(map[string]string{"x": record}), twoGroups); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	twice := `{"id":"x","description":"d","index_pattern":["a"],"workload_group":"A","updated_at":1}`
-	if _, err := rules.Open(t.Context(), &memory{records: map[string]string{"x": twice, "y": twice}}, twoGroups); err == nil {
-		t.Error("two of one id: no error")
+}
+
+// What a newer version has written into a rule outlives changes by this one.
+func TestFieldsOfANewerVersion(t *testing.T) {
+	m := recordstest.Of(map[string]string{
+		"x": `{"description":"d","id":"x","index_pattern":["a"],"priority":{"class":"gold"},"updated_at":1,"workload_group":"A"}`,
+	})
+	r, err := rules.Open(t.Context(), m, twoGroups)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, err := update(t, r, "x", `{"index_pattern":["b"]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf(`{"description":"d","id":"x","index_pattern":["b"],"priority":{"class":"gold"},"updated_at":%d,"workload_group":"A"}`, now.UpdatedAt.UnixMilli())
+	if got := m.Dump()[0]; got != want {
+		t.Errorf("stored %s, want %s", got, want)
 	}
 }
 
@@ -300,7 +316,7 @@ func TestListenersInOrder(t *testing.T) {
 func TestGivingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, m := open(t)
-		m.during = func(context.Context) error {
+		m.During = func(context.Context) error {
 			time.Sleep(time.Minute)
 			return nil
 		}
@@ -372,8 +388,8 @@ func TestStorm(t *testing.T) {
 	changing.Wait()
 	close(stop)
 	matching.Wait()
-	if n := r.Snapshot().Len(); n != 100 || len(m.dump()) != n {
-		t.Errorf("%d rules, %d stored; want 100", n, len(m.dump()))
+	if n := r.Snapshot().Len(); n != 100 || len(m.Dump()) != n {
+		t.Errorf("%d rules, %d stored; want 100", n, len(m.Dump()))
 	}
 	for _, x := range r.Snapshot().After("") {
 		if !strings.HasPrefix(x.Indices[0], "kept-") {

@@ -3,6 +3,8 @@ package rules
 import (
 	"slices"
 	"time"
+
+	"github.com/wlmserver/wlmserver/records"
 )
 
 const (
@@ -36,6 +38,8 @@ type Rule struct {
 
 	Group     string    // the workload group's id; there may be none with it any more
 	UpdatedAt time.Time // UTC, in whole milliseconds; moves forward with every change
+
+	unknown records.Unknown // what a newer version has written beside these
 }
 
 // Values returns the patterns of an attribute: IndexPattern, Username or Role. They are

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/records"
 	"github.com/wlmserver/wlmserver/search"
 	"github.com/wlmserver/wlmserver/settings"
 	"github.com/wlmserver/wlmserver/tasks"
@@ -40,11 +41,11 @@ func BenchmarkRunMulti(b *testing.B) {
 
 // idle is a service whose executor does nothing.
 func idle(b *testing.B) *search.Service {
-	gs, err := groups.Open(b.Context(), forgetful{})
+	gs, err := groups.Open(b.Context(), new(records.Memory))
 	if err != nil {
 		b.Fatal(err)
 	}
-	set, err := settings.Open(b.Context(), forgetful{}, nil)
+	set, err := settings.Open(b.Context(), new(records.Memory), nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/records"
 	"github.com/wlmserver/wlmserver/search"
 	"github.com/wlmserver/wlmserver/settings"
 	"github.com/wlmserver/wlmserver/tasks"
@@ -49,10 +50,10 @@ func newFixture(t *testing.T, configure func(*search.Config)) *fixture {
 	t.Helper()
 	f := &fixture{T: t, engine: &engine{}}
 	var err error
-	if f.groups, err = groups.Open(t.Context(), forgetful{}); err != nil {
+	if f.groups, err = groups.Open(t.Context(), new(records.Memory)); err != nil {
 		t.Fatal(err)
 	}
-	if f.settings, err = settings.Open(t.Context(), forgetful{}, nil); err != nil {
+	if f.settings, err = settings.Open(t.Context(), new(records.Memory), nil); err != nil {
 		t.Fatal(err)
 	}
 	f.admission = wlm.New(wlm.WithoutSweep(), wlm.WithVerification(func(violation string) { t.Error(violation) }))
@@ -331,18 +332,3 @@ func causeOf(ctx context.Context) *tasks.Cause {
 	c, _ := errors.AsType[*tasks.Cause](context.Cause(ctx))
 	return c
 }
-
-// forgetful stores nothing: what a registry holds is enough for a test.
-type forgetful struct{}
-
-func (forgetful) Groups(context.Context) ([]*groups.Group, error) { return nil, nil }
-
-func (forgetful) PutGroup(context.Context, *groups.Group) error { return nil }
-
-func (forgetful) DeleteGroup(context.Context, string) error { return nil }
-
-func (forgetful) Settings(context.Context) (map[string]string, error) {
-	return map[string]string{}, nil
-}
-
-func (forgetful) PutSettings(context.Context, map[string]string) error { return nil }

@@ -1,10 +1,10 @@
 package search
 
 import (
-	"context"
 	"testing"
 
 	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/records"
 	"github.com/wlmserver/wlmserver/wlm"
 )
 
@@ -16,7 +16,7 @@ func TestAdmittedSiblingHoldsAPermit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry, err := groups.Open(t.Context(), nowhere{})
+	registry, err := groups.Open(t.Context(), new(records.Memory))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,12 +63,3 @@ func TestAdmittedSiblingHoldsAPermit(t *testing.T) {
 		t.Error("it has ended")
 	}
 }
-
-// nowhere is a repository that keeps nothing.
-type nowhere struct{}
-
-func (nowhere) Groups(context.Context) ([]*groups.Group, error) { return nil, nil }
-
-func (nowhere) PutGroup(context.Context, *groups.Group) error { return nil }
-
-func (nowhere) DeleteGroup(context.Context, string) error { return nil }

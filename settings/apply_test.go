@@ -6,11 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wlmserver/wlmserver/records/recordstest"
 	"github.com/wlmserver/wlmserver/settings"
 )
 
 func TestAppliedListsWhatWasSetInOrder(t *testing.T) {
-	r := open(t, &memory{}, nil)
+	r := open(t, &recordstest.Repository{}, nil)
 	a := mustPut(t, r, `{
 		"transient":{"wlm":{"workload_group":{"node":{"cpu_rejection_threshold":0.7}}},"search.*":null,"node.workload_group.max_count":5},
 		"persistent":{"wlm.workload_group.mode":"monitor_only","search.max_buckets":null,"search":{"cancel_after_time_interval":"10s"}}}`)
@@ -24,7 +25,7 @@ func TestAppliedListsWhatWasSetInOrder(t *testing.T) {
 
 func TestLayers(t *testing.T) {
 	key := settings.DefaultSearchTimeout
-	r := open(t, &memory{}, map[string]string{key: "1s"})
+	r := open(t, &recordstest.Repository{}, map[string]string{key: "1s"})
 	value := func() string { return r.Snapshot().String(key) }
 	want := func(text string) {
 		t.Helper()
@@ -46,7 +47,7 @@ func TestLayers(t *testing.T) {
 }
 
 func TestTransientEndsWithTheServer(t *testing.T) {
-	repository := &memory{}
+	repository := &recordstest.Repository{}
 	r := open(t, repository, nil)
 	mustPut(t, r, `{"persistent":{"search.max_buckets":10},"transient":{"search.max_buckets":20,"node.workload_group.max_count":3}}`)
 	s := open(t, repository, nil).Snapshot()
@@ -58,7 +59,7 @@ func TestTransientEndsWithTheServer(t *testing.T) {
 }
 
 func TestDefaultsLeaveOutWhatIsSet(t *testing.T) {
-	r := open(t, &memory{}, map[string]string{"search.max_buckets": "7", "node.name": "n1", "http.port": "0"})
+	r := open(t, &recordstest.Repository{}, map[string]string{"search.max_buckets": "7", "node.name": "n1", "http.port": "0"})
 	mustPut(t, r, `{"persistent":{"search.default_search_timeout":"1s"},"transient":{"node.workload_group.max_count":3}}`)
 	defaults := map[string]string{}
 	for _, kv := range r.Snapshot().Defaults() {
@@ -84,7 +85,7 @@ func TestDeprecatedKeysStandIn(t *testing.T) {
 		shard      = "search_backpressure.search_shard_task.cancellation_burst"
 		search     = "search_backpressure.search_task.cancellation_burst"
 	)
-	r := open(t, &memory{}, nil)
+	r := open(t, &recordstest.Repository{}, nil)
 	want := func(shardTask, searchTask float64) {
 		t.Helper()
 		s := r.Snapshot()
@@ -123,7 +124,7 @@ func TestResets(t *testing.T) {
 		{`{"persistent":{"search.*":null,"search.max_buckets":9}}`, "max_buckets duress_streak", "max_buckets mode"},
 	} {
 		t.Run(c.body, func(t *testing.T) {
-			r := open(t, &memory{}, nil)
+			r := open(t, &recordstest.Repository{}, nil)
 			mustPut(t, r, set)
 			mustPut(t, r, c.body)
 			s := r.Snapshot()
@@ -146,7 +147,7 @@ func lastWords(all []settings.KV) string {
 }
 
 func TestUnknownKeys(t *testing.T) {
-	r := open(t, &memory{}, nil)
+	r := open(t, &recordstest.Repository{}, nil)
 	for _, c := range []struct{ body, scope, key, nearest string }{
 		{`{"persistent":{"no.such.setting":1}}`, "persistent", "no.such.setting", ""},
 		{`{"persistent":{"no.such.setting":null}}`, "persistent", "no.such.setting", ""},
@@ -171,7 +172,7 @@ func TestUnknownKeys(t *testing.T) {
 }
 
 func TestStaticKeys(t *testing.T) {
-	r := open(t, &memory{}, nil)
+	r := open(t, &recordstest.Repository{}, nil)
 	for _, s := range settings.Catalogue() {
 		if s.Dynamic {
 			continue
@@ -185,7 +186,7 @@ func TestStaticKeys(t *testing.T) {
 }
 
 func TestSameKeyTwice(t *testing.T) {
-	r := open(t, &memory{}, nil)
+	r := open(t, &recordstest.Repository{}, nil)
 	for _, body := range []string{
 		`{"persistent":{"search":{"max_buckets":1},"search.max_buckets":2}}`,
 		`{"persistent":{"search":{"max_buckets":null},"search.max_buckets":2}}`,
@@ -202,7 +203,7 @@ func TestDependencies(t *testing.T) {
 		reject = "wlm.workload_group.node.cpu_rejection_threshold"
 		cancel = "wlm.workload_group.node.cpu_cancellation_threshold"
 	)
-	r := open(t, &memory{}, nil)
+	r := open(t, &recordstest.Repository{}, nil)
 	named := func(body, key, value, other string) {
 		t.Helper()
 		e := refused[*settings.InvalidError](t, r, body)
@@ -248,7 +249,7 @@ func TestStartValues(t *testing.T) {
 		{map[string]string{"http.port": "70000"}, false, "http.port"},
 		{map[string]string{cancel: "0.5"}, false, reject},
 	} {
-		_, err := settings.Open(t.Context(), &memory{}, c.start)
+		_, err := settings.Open(t.Context(), &recordstest.Repository{}, c.start)
 		_, unknown := errors.AsType[*settings.UnknownError](err)
 		_, invalid := errors.AsType[*settings.InvalidError](err)
 		if unknown != c.unknown || invalid == c.unknown {
@@ -258,11 +259,11 @@ func TestStartValues(t *testing.T) {
 			t.Errorf("%v: %v does not name %s", c.start, err, c.names)
 		}
 	}
-	open(t, &memory{}, map[string]string{cancel: "0.5", reject: "0.5"})
+	open(t, &recordstest.Repository{}, map[string]string{cancel: "0.5", reject: "0.5"})
 }
 
 func TestNothingChangedWritesNothing(t *testing.T) {
-	repository := &memory{}
+	repository := &recordstest.Repository{}
 	r := open(t, repository, nil)
 	calls := 0
 	r.OnChange(func(_, _ *settings.Snapshot) { calls++ })
@@ -278,14 +279,14 @@ func TestNothingChangedWritesNothing(t *testing.T) {
 		{`{"persistent":{"*":null},"transient":{"*":null}}`, 2, 3},
 	} {
 		mustPut(t, r, c.body)
-		if repository.writes != c.writes || calls != c.calls {
-			t.Errorf("after %s: %d writes and %d calls, want %d and %d", c.body, repository.writes, calls, c.writes, c.calls)
+		if repository.Writes() != c.writes || calls != c.calls {
+			t.Errorf("after %s: %d writes and %d calls, want %d and %d", c.body, repository.Writes(), calls, c.writes, c.calls)
 		}
 	}
 }
 
 func TestEmptyUpdate(t *testing.T) {
-	r := open(t, &memory{}, nil)
+	r := open(t, &recordstest.Repository{}, nil)
 	_, err := r.Apply(t.Context(), settings.Update{})
 	if _, ok := errors.AsType[*settings.NothingError](err); !ok {
 		t.Errorf("error %v", err)
@@ -294,11 +295,11 @@ func TestEmptyUpdate(t *testing.T) {
 
 func TestRepositoryFails(t *testing.T) {
 	broken := errors.New("disk full")
-	repository := &memory{}
+	repository := &recordstest.Repository{}
 	r := open(t, repository, nil)
 	r.OnChange(func(_, _ *settings.Snapshot) { t.Error("a listener heard of a change that was not kept") })
 	before := r.Snapshot()
-	repository.fail = broken
+	repository.Fault = broken
 	if _, err := put(t, r, `{"persistent":{"search.max_buckets":1},"transient":{"search.max_buckets":2}}`); !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}
@@ -311,7 +312,7 @@ func TestRepositoryFails(t *testing.T) {
 }
 
 func TestEndedContext(t *testing.T) {
-	r := open(t, &memory{}, nil)
+	r := open(t, &recordstest.Repository{}, nil)
 	gone := errors.New("client gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(gone)

@@ -2,10 +2,10 @@ package settings_test
 
 import (
 	"errors"
-	"maps"
 	"strings"
 	"testing"
 
+	"github.com/wlmserver/wlmserver/records/recordstest"
 	"github.com/wlmserver/wlmserver/settings"
 )
 
@@ -46,7 +46,7 @@ func TestPersistedValuesThatCannotBeUsed(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			repository := &memory{stored: maps.Clone(c.stored)}
+			repository := recordstest.Of(c.stored)
 			r := open(t, repository, c.start)
 			if got := r.Snapshot().String(c.key); got != c.inForce {
 				t.Errorf("%s acts as %s, want %s", c.key, got, c.inForce)
@@ -75,8 +75,8 @@ func TestPersistedValuesThatCannotBeUsed(t *testing.T) {
 			// A change of another setting goes in and keeps them.
 			mustPut(t, r, `{"persistent":{"search.max_buckets":9}}`)
 			for key, text := range c.stored {
-				if repository.stored[key] != text {
-					t.Errorf("%s is stored as %q, want %q", key, repository.stored[key], text)
+				if repository.Stored()[key] != text {
+					t.Errorf("%s is stored as %q, want %q", key, repository.Stored()[key], text)
 				}
 			}
 
@@ -104,7 +104,7 @@ func TestResetOfArchived(t *testing.T) {
 		{`{"transient":{"*":null,"archived.search.from_the_future":null}}`, []string{"search.from_the_future", settings.WLMMode}},
 	} {
 		t.Run(c.body, func(t *testing.T) {
-			repository := &memory{stored: maps.Clone(stored)}
+			repository := recordstest.Of(stored)
 			r := open(t, repository, nil)
 			mustPut(t, r, c.body)
 			check := func(when string, r *settings.Registry) {
@@ -123,7 +123,7 @@ func TestResetOfArchived(t *testing.T) {
 			check("after a restart", open(t, repository, nil))
 		})
 	}
-	r := open(t, &memory{stored: stored}, nil)
+	r := open(t, recordstest.Of(stored), nil)
 	for _, body := range []string{
 		`{"persistent":{"search.from_the_future":null}}`,
 		`{"persistent":{"archived.search.from_the_future":"2"}}`,
@@ -136,7 +136,7 @@ func TestResetOfArchived(t *testing.T) {
 
 // What an older version has archived is in force again where it is known.
 func TestArchivedValueComesBack(t *testing.T) {
-	repository := &memory{stored: map[string]string{"wlm.workload_group.node.cpu_rejection_threshold": "0.85"}}
+	repository := recordstest.Of(map[string]string{"wlm.workload_group.node.cpu_rejection_threshold": "0.85"})
 	lower := map[string]string{
 		"wlm.workload_group.node.cpu_rejection_threshold":    "0.5",
 		"wlm.workload_group.node.cpu_cancellation_threshold": "0.6",

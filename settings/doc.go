@@ -2,9 +2,9 @@
 //
 // A value comes from the first of these layers that has one:
 //
-//  1. transient: set by a request, lost when the server ends
-//  2. persistent: set by a request, kept in the [Repository]
-//  3. start: written in the configuration file
+//  1. transient: set by a request, lost when the server ends; in a cluster kept in the [records.Repository], too
+//  2. persistent: set by a request, kept in the [records.Repository]
+//  3. start: written in the configuration file; in a cluster, that of the server which gave one first
 //  4. the value of the deprecated key that the setting replaces, found in the same way
 //  5. the default
 //
@@ -17,5 +17,7 @@
 //
 // A persisted value that this version does not know or no longer allows never stops the start. It is
 // archived: kept in the repository, printed as "archived." and its key, reported by [Registry.Problems],
-// and without an effect. A later version that knows it uses it again. Resetting it removes it.
+// and without an effect. Where it is known, and goes with the others, it is used again. Resetting it
+// removes it. So the settings in force follow from the records alone, and are the same on all servers of
+// one version.
 package settings

@@ -87,17 +87,34 @@ func (e *ClassCastError) Error() string {
 	return fmt.Sprintf("[%s] must be an object of settings, found: %s", e.Scope, e.Found)
 }
 
-// ArchivedError says that a persisted setting has no effect, and why.
+// ArchivedError says that a stored setting has no effect, and why.
 type ArchivedError struct {
+	Scope  string // persistent or transient; start for a start value of the cluster
 	Key    string // as it was set, without the prefix that it is printed with
 	Value  string
 	Reason error
 }
 
 func (e *ArchivedError) Error() string {
-	return fmt.Sprintf("the persisted setting [%s] with the value [%s] is kept but has no effect: %v; reset [%s%s] to remove it",
-		e.Key, e.Value, e.Reason, archivedPrefix, e.Key)
+	if e.Scope == scopeStart {
+		return fmt.Sprintf("the value [%s] of [%s] that the cluster was started with has no effect: %v", e.Value, e.Key, e.Reason)
+	}
+	return fmt.Sprintf("the %s setting [%s] with the value [%s] is kept but has no effect: %v; reset [%s%s] to remove it",
+		e.Scope, e.Key, e.Value, e.Reason, archivedPrefix, e.Key)
 }
 
 // Unwrap gives the reason.
 func (e *ArchivedError) Unwrap() error { return e.Reason }
+
+// StandingError says that a start value of a dynamic setting has no effect on this server, since the
+// cluster has one already.
+type StandingError struct {
+	Key      string
+	Value    string // in the configuration file
+	Standing string // in the cluster; empty where it has none that goes with this one
+}
+
+func (e *StandingError) Error() string {
+	return fmt.Sprintf("the value [%s] of [%s] in the configuration file has no effect: the cluster was started with [%s]; give all servers the same one, and change it by PUT /_cluster/settings",
+		e.Value, e.Key, e.Standing)
+}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wlmserver/wlmserver/records/recordstest"
 	"github.com/wlmserver/wlmserver/settings"
 )
 
@@ -27,9 +28,9 @@ func FuzzParseUpdate(f *testing.F) {
 		f.Add([]byte(body))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		repository := &memory{stored: map[string]string{"search.max_buckets": "5", "gone": "1"}}
+		repository := recordstest.Of(map[string]string{"search.max_buckets": "5", "gone": "1"})
 		r := open(t, repository, nil)
-		before, stored := r.Snapshot(), maps.Clone(repository.stored)
+		before, stored := r.Snapshot(), repository.Stored()
 		u, err := settings.ParseUpdate(body)
 		if err != nil {
 			if len(u.Persistent)+len(u.Transient) != 0 {
@@ -39,7 +40,7 @@ func FuzzParseUpdate(f *testing.F) {
 		}
 		applied, err := r.Apply(t.Context(), u)
 		if err != nil {
-			if r.Snapshot() != before || !maps.Equal(repository.stored, stored) {
+			if r.Snapshot() != before || !maps.Equal(repository.Stored(), stored) {
 				t.Fatalf("%q is refused (%v) and changed the settings", body, err)
 			}
 			return

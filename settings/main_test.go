@@ -1,54 +1,19 @@
 package settings_test
 
 import (
-	"cmp"
-	"context"
 	"errors"
-	"maps"
 	"slices"
-	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"github.com/wlmserver/wlmserver/records"
 	"github.com/wlmserver/wlmserver/settings"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// memory is a Repository without a disk. It counts what is written and fails on demand.
-type memory struct {
-	mu     sync.Mutex
-	stored map[string]string
-	writes int
-	fail   error
-	before func() // runs inside PutSettings, before anything is written
-}
-
-func (m *memory) Settings(context.Context) (map[string]string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.fail != nil {
-		return nil, m.fail
-	}
-	return maps.Clone(m.stored), nil
-}
-
-func (m *memory) PutSettings(ctx context.Context, all map[string]string) error {
-	if m.before != nil {
-		m.before()
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := cmp.Or(m.fail, ctx.Err()); err != nil {
-		return err
-	}
-	m.writes++
-	m.stored = maps.Clone(all)
-	return nil
-}
-
-func open(t *testing.T, repository settings.Repository, start map[string]string) *settings.Registry {
+func open(t *testing.T, repository records.Repository, start map[string]string) *settings.Registry {
 	t.Helper()
 	r, err := settings.Open(t.Context(), repository, start)
 	if err != nil {

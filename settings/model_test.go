@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/wlmserver/wlmserver/records/recordstest"
 	"github.com/wlmserver/wlmserver/settings"
 )
 
@@ -141,7 +142,7 @@ func drawEntries(t *rapid.T, scope string) []settings.Entry {
 
 func TestAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		repository := &memory{}
+		repository := &recordstest.Repository{}
 		var r *settings.Registry
 		restart := func() {
 			var err error
@@ -187,8 +188,8 @@ func TestAgainstModel(t *testing.T) {
 				if err := check(r.Snapshot()); err != nil {
 					t.Fatal(err)
 				}
-				if !maps.Equal(repository.stored, m.persistent) {
-					t.Fatalf("stored %v, want %v", repository.stored, m.persistent)
+				if !maps.Equal(repository.Stored(), m.persistent) {
+					t.Fatalf("stored %v, want %v", repository.Stored(), m.persistent)
 				}
 			},
 		})

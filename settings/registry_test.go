@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/wlmserver/wlmserver/records/recordstest"
 	"github.com/wlmserver/wlmserver/settings"
 )
 
@@ -23,7 +24,7 @@ func change(n int) settings.Update {
 
 func TestListenersHearChangesOneAtATimeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := open(t, &memory{}, nil)
+		r := open(t, &recordstest.Repository{}, nil)
 		var (
 			inside int
 			mu     sync.Mutex
@@ -78,7 +79,7 @@ func TestListenersHearChangesOneAtATimeInOrder(t *testing.T) {
 
 func TestReadersDoNotWaitForAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		repository := &memory{before: func() { time.Sleep(time.Minute) }}
+		repository := &recordstest.Repository{During: func(context.Context) error { time.Sleep(time.Minute); return nil }}
 		r := open(t, repository, nil)
 		done := make(chan error, 1)
 		go func() {
@@ -101,7 +102,7 @@ func TestReadersDoNotWaitForAChange(t *testing.T) {
 
 func TestWaitForAnotherChangeEndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		repository := &memory{before: func() { time.Sleep(time.Minute) }}
+		repository := &recordstest.Repository{During: func(context.Context) error { time.Sleep(time.Minute); return nil }}
 		r := open(t, repository, nil)
 		var slow sync.WaitGroup
 		slow.Go(func() {
@@ -125,7 +126,7 @@ func TestWaitForAnotherChangeEndsWithTheContext(t *testing.T) {
 
 // A listener that panics must not keep all later changes out.
 func TestPanicOfAListener(t *testing.T) {
-	r := open(t, &memory{}, nil)
+	r := open(t, &recordstest.Repository{}, nil)
 	calls := 0
 	r.OnChange(func(_, _ *settings.Snapshot) {
 		if calls++; calls == 1 {

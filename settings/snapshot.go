@@ -17,11 +17,17 @@ const archivedPrefix = "archived."
 // the program.
 type Snapshot struct {
 	known      *catalogue
-	values     []value // in force, in the order of known.definitions
-	start      map[string]string
+	values     []value           // in force, in the order of known.definitions
+	start      map[string]string // in force, of the file or of the cluster
 	persistent map[string]string
 	transient  map[string]string
 	archived   map[string]*ArchivedError // by key without the prefix; persisted too
+	shelved    map[string]*ArchivedError // the same of transient settings
+
+	file         map[string]string         // start values of the configuration file
+	startRecords map[string]string         // of the cluster, as they are stored
+	startless    map[string]*ArchivedError // those of the cluster that have no effect
+	cluster      bool
 }
 
 // String is the text of a setting of any type.
@@ -44,15 +50,20 @@ func (s *Snapshot) Bool(key string) bool { return s.value(key, Boolean).number !
 // Persistent lists what requests have set to outlast a restart, sorted by key, archived ones with
 // their prefix.
 func (s *Snapshot) Persistent() []KV {
-	all := pairs(s.persistent)
-	for key, a := range s.archived {
+	return withArchived(s.persistent, s.archived)
+}
+
+// Transient lists what requests have set for as long as the server or the cluster runs, as Persistent
+// does.
+func (s *Snapshot) Transient() []KV { return withArchived(s.transient, s.shelved) }
+
+func withArchived(acting map[string]string, archived map[string]*ArchivedError) []KV {
+	all := pairs(acting)
+	for key, a := range archived {
 		all = append(all, KV{archivedPrefix + key, a.Value})
 	}
 	return sorted(all)
 }
-
-// Transient lists what requests have set until the next restart, sorted by key.
-func (s *Snapshot) Transient() []KV { return sorted(pairs(s.transient)) }
 
 // Defaults lists the value in force of every setting that no request has set, sorted by key.
 func (s *Snapshot) Defaults() []KV {
@@ -82,20 +93,24 @@ func (s *Snapshot) value(key string, t Type) *value {
 	return &s.values[i]
 }
 
-// stored is what the repository holds of this snapshot.
-func (s *Snapshot) stored() map[string]string {
-	all := maps.Clone(s.persistent)
-	for key, a := range s.archived {
-		all[key] = a.Value
-	}
-	return all
-}
-
-// problems lists why settings are archived, by key.
+// problems lists why settings are archived, by key, and which start values do not act.
 func (s *Snapshot) problems() []error {
 	var all []error
-	for _, key := range slices.Sorted(maps.Keys(s.archived)) {
-		all = append(all, s.archived[key])
+	for _, archived := range []map[string]*ArchivedError{s.archived, s.shelved, s.startless} {
+		for _, key := range slices.Sorted(maps.Keys(archived)) {
+			all = append(all, archived[key])
+		}
+	}
+	if !s.cluster {
+		return all
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.file)) {
+		if d, _ := s.known.lookup(key); !d.Dynamic {
+			continue
+		}
+		if standing := s.startRecords[key]; standing != s.file[key] {
+			all = append(all, &StandingError{Key: key, Value: s.file[key], Standing: standing})
+		}
 	}
 	return all
 }

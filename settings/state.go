@@ -6,60 +6,83 @@ import (
 	"strings"
 )
 
-// opened is the snapshot of a start: defaults, the start values of the configuration file, and what
-// was persisted. It fails on the start values only; a persisted value that cannot be used is archived.
-func opened(c *catalogue, start, persisted map[string]string) (*Snapshot, error) {
-	if err := c.checkStart(start); err != nil {
-		return nil, err
+// newSnapshot is the settings that records stand for, beside the start values of the configuration file,
+// which must keep every order. A stored value that cannot be used is archived. So servers that see the same
+// records, and know the same settings, have the same values in force.
+func newSnapshot(c *catalogue, file map[string]string, cluster bool, all map[string]string) (*Snapshot, error) {
+	s := &Snapshot{known: c, file: file, cluster: cluster}
+	persistent, transient, start := scopes(all)
+	s.startRecords = start
+	s.start = maps.Clone(file)
+	if s.start == nil {
+		s.start = make(map[string]string)
 	}
-	s := &Snapshot{
-		known:      c,
-		start:      maps.Clone(start),
-		persistent: make(map[string]string),
-		transient:  make(map[string]string),
-		archived:   make(map[string]*ArchivedError),
-	}
-	for key, text := range persisted {
-		if err := c.check(scopePersistent, key, text); err != nil {
-			s.archived[key] = &ArchivedError{Key: key, Value: text, Reason: err}
-		} else {
-			s.persistent[key] = text
+	if cluster {
+		dynamic := func(key, _ string) bool { d, ok := c.lookup(key); return !ok || d.Dynamic }
+		maps.DeleteFunc(s.start, dynamic)
+		for key, text := range start {
+			if dynamic(key, text) {
+				s.start[key] = text
+			}
 		}
 	}
-	for {
-		values, err := c.resolve(s.persistent, s.start)
-		if err != nil {
-			return nil, err
-		}
-		o, ok := c.violated(values)
-		if !ok {
+	s.persistent, s.transient = persistent, transient
+	s.startless = c.usable(scopeStart, s.start)
+	s.archived = c.usable(scopePersistent, s.persistent)
+	s.shelved = c.usable(scopeTransient, s.transient)
+	for _, judged := range []struct {
+		scope    string
+		archived map[string]*ArchivedError
+		layers   []map[string]string // the first is the one judged; those below keep every order
+	}{
+		{scopeStart, s.startless, []map[string]string{s.start}},
+		{scopePersistent, s.archived, []map[string]string{s.persistent, s.start}},
+		{scopeTransient, s.shelved, []map[string]string{s.transient, s.persistent, s.start}},
+	} {
+		for {
+			values, err := c.resolve(judged.layers...)
+			if err != nil {
+				return nil, err
+			}
 			s.values = values
-			return s, nil
+			o, ok := c.violated(values)
+			if !ok {
+				break
+			}
+			// The layers below keep every order, so a side of this one is of the layer itself, and goes.
+			for _, key := range []string{o.low, o.high} {
+				archive(judged.scope, judged.layers[0], judged.archived, key, c.disorder(o, key, values, ""))
+			}
 		}
-		// The start values alone keep every order, so a side of this one is persisted and goes.
-		s.archive(o.low, c.disorder(o, o.low, values, ""))
-		s.archive(o.high, c.disorder(o, o.high, values, ""))
 	}
+	return s, nil
 }
 
-// archive takes a persisted value out of effect.
-func (s *Snapshot) archive(key string, reason error) {
-	if text, ok := s.persistent[key]; ok {
-		s.archived[key] = &ArchivedError{Key: key, Value: text, Reason: reason}
-		delete(s.persistent, key)
+// usable takes the values out of a layer that are not allowed by themselves.
+func (c *catalogue) usable(scope string, layer map[string]string) map[string]*ArchivedError {
+	archived := make(map[string]*ArchivedError)
+	for key, text := range maps.Clone(layer) {
+		if err := c.check(scope, key, text); err != nil {
+			archive(scope, layer, archived, key, err)
+		}
+	}
+	return archived
+}
+
+// archive takes a value out of effect.
+func archive(scope string, layer map[string]string, archived map[string]*ArchivedError, key string, reason error) {
+	if text, ok := layer[key]; ok {
+		archived[key] = &ArchivedError{Scope: scope, Key: key, Value: text, Reason: reason}
+		delete(layer, key)
 	}
 }
 
 // edited is the snapshot that an update of s leads to, and what the update set. s stays as it is.
 func (s *Snapshot) edited(u Update) (*Snapshot, Applied, error) {
 	c := s.known
-	next := &Snapshot{
-		known:      c,
-		start:      s.start,
-		persistent: maps.Clone(s.persistent),
-		transient:  maps.Clone(s.transient),
-		archived:   maps.Clone(s.archived),
-	}
+	next := *s
+	next.persistent, next.archived = maps.Clone(s.persistent), maps.Clone(s.archived)
+	next.transient, next.shelved = maps.Clone(s.transient), maps.Clone(s.shelved)
 	var (
 		applied Applied
 		err     error
@@ -68,7 +91,7 @@ func (s *Snapshot) edited(u Update) (*Snapshot, Applied, error) {
 	if err != nil {
 		return nil, Applied{}, err
 	}
-	applied.Transient, err = layer{scopeTransient, next.transient, nil}.edit(c, u.Transient)
+	applied.Transient, err = layer{scopeTransient, next.transient, next.shelved}.edit(c, u.Transient)
 	if err != nil {
 		return nil, Applied{}, err
 	}
@@ -78,14 +101,39 @@ func (s *Snapshot) edited(u Update) (*Snapshot, Applied, error) {
 	if _, err = c.allowed(u, " once the transient settings are gone", next.persistent, next.start); err != nil {
 		return nil, Applied{}, err
 	}
-	return next, applied, nil
+	if err := next.acts(applied); err != nil {
+		return nil, Applied{}, err
+	}
+	return &next, applied, nil
+}
+
+// acts refuses what, once it is read back, would be archived beside a value that is archived now.
+func (s *Snapshot) acts(applied Applied) error {
+	if len(s.archived)+len(s.shelved) == 0 {
+		return nil
+	}
+	read, err := newSnapshot(s.known, s.file, s.cluster, s.records())
+	if err != nil {
+		return err
+	}
+	for _, kv := range applied.Persistent {
+		if a, ok := read.archived[kv.Key]; ok {
+			return a.Reason
+		}
+	}
+	for _, kv := range applied.Transient {
+		if a, ok := read.shelved[kv.Key]; ok {
+			return a.Reason
+		}
+	}
+	return nil
 }
 
 // layer is the settings of one scope while an update edits them.
 type layer struct {
 	scope    string
 	values   map[string]string
-	archived map[string]*ArchivedError // nil for the transient scope
+	archived map[string]*ArchivedError
 }
 
 // edit carries out the resets, then the values, and lists the values.
@@ -138,11 +186,7 @@ func (l layer) reset(c *catalogue, key string) error {
 // checkStart judges the start values of the configuration file, by themselves and beside each other.
 func (c *catalogue) checkStart(start map[string]string) error {
 	for _, key := range slices.Sorted(maps.Keys(start)) {
-		d, ok := c.lookup(key)
-		if !ok {
-			return &UnknownError{Scope: scopeStart, Key: key, Nearest: c.nearest(key)}
-		}
-		if _, err := d.parse(key, start[key]); err != nil {
+		if err := c.check(scopeStart, key, start[key]); err != nil {
 			return err
 		}
 	}
@@ -152,7 +196,11 @@ func (c *catalogue) checkStart(start map[string]string) error {
 
 // check judges one key and value by themselves.
 func (c *catalogue) check(scope, key, text string) error {
-	d, err := c.dynamic(scope, key)
+	find := c.dynamic
+	if scope == scopeStart {
+		find = c.find
+	}
+	d, err := find(scope, key)
 	if err != nil {
 		return err
 	}
@@ -160,11 +208,20 @@ func (c *catalogue) check(scope, key, text string) error {
 	return err
 }
 
-// dynamic finds a setting that a request may change.
-func (c *catalogue) dynamic(scope, key string) (definition, error) {
+// find finds a setting.
+func (c *catalogue) find(scope, key string) (definition, error) {
 	d, ok := c.lookup(key)
 	if !ok {
 		return definition{}, &UnknownError{Scope: scope, Key: key, Nearest: c.nearest(key)}
+	}
+	return d, nil
+}
+
+// dynamic finds a setting that a request may change.
+func (c *catalogue) dynamic(scope, key string) (definition, error) {
+	d, err := c.find(scope, key)
+	if err != nil {
+		return definition{}, err
 	}
 	if !d.Dynamic {
 		return definition{}, &NotDynamicError{Scope: scope, Key: key}

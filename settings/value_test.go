@@ -8,6 +8,7 @@ import (
 
 	"github.com/wlmserver/wlmserver/internal/jsondoc"
 	"github.com/wlmserver/wlmserver/internal/units"
+	"github.com/wlmserver/wlmserver/records/recordstest"
 	"github.com/wlmserver/wlmserver/settings"
 )
 
@@ -84,13 +85,13 @@ func TestValues(t *testing.T) {
 			t.Errorf("no texts to judge for %s", s.Key)
 		}
 		for _, text := range texts.accepted {
-			r := open(t, &memory{}, nil)
+			r := open(t, &recordstest.Repository{}, nil)
 			mustPut(t, r, body("persistent", s.Key, text))
 			if got := r.Snapshot().String(s.Key); got != text {
 				t.Errorf("%s set to %q reads %q", s.Key, text, got)
 			}
 		}
-		r := open(t, &memory{}, nil)
+		r := open(t, &recordstest.Repository{}, nil)
 		for _, text := range append(texts.refused, "", "x", "\x00", "${HOME}") {
 			for _, scope := range []string{"persistent", "transient"} {
 				e := refused[*settings.InvalidError](t, r, body(scope, s.Key, text))
@@ -104,7 +105,7 @@ func TestValues(t *testing.T) {
 
 // A text that is no number at all, or a fraction of a time, is answered with a nested cause.
 func TestNumberFormat(t *testing.T) {
-	r := open(t, &memory{}, nil)
+	r := open(t, &recordstest.Repository{}, nil)
 	for _, c := range []struct {
 		key, text string
 		want      bool
@@ -125,7 +126,7 @@ func TestNumberFormat(t *testing.T) {
 }
 
 func TestTypedLookups(t *testing.T) {
-	r := open(t, &memory{}, nil)
+	r := open(t, &recordstest.Repository{}, nil)
 	s := r.Snapshot()
 	if d := s.Duration(settings.CancelAfter); d != units.None {
 		t.Errorf("cancel after: %v, want none", d)
@@ -159,7 +160,7 @@ func TestTypedLookups(t *testing.T) {
 }
 
 func TestLookupOfWrongKeyOrTypePanics(t *testing.T) {
-	s := open(t, &memory{}, nil).Snapshot()
+	s := open(t, &recordstest.Repository{}, nil).Snapshot()
 	for name, look := range map[string]func(){
 		"unknown key":       func() { s.String("search.cancel_after") },
 		"time as number":    func() { s.Int(settings.CancelAfter) },
@@ -180,7 +181,7 @@ func TestLookupOfWrongKeyOrTypePanics(t *testing.T) {
 
 // The look-ups stand on the path of every search.
 func TestLookupsAllocateNothing(t *testing.T) {
-	r := open(t, &memory{}, nil)
+	r := open(t, &recordstest.Repository{}, nil)
 	var sum time.Duration
 	allocations := testing.AllocsPerRun(100, func() {
 		s := r.Snapshot()
@@ -195,7 +196,7 @@ func TestLookupsAllocateNothing(t *testing.T) {
 }
 
 func BenchmarkLookup(b *testing.B) {
-	r, err := settings.Open(b.Context(), &memory{}, nil)
+	r, err := settings.Open(b.Context(), &recordstest.Repository{}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/records"
 	"github.com/wlmserver/wlmserver/stats"
 	"github.com/wlmserver/wlmserver/tasks"
 	"github.com/wlmserver/wlmserver/wlm"
@@ -35,7 +36,7 @@ type rig struct {
 func bubble(t *testing.T, test func(r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		registry, err := groups.Open(t.Context(), forgetful{})
+		registry, err := groups.Open(t.Context(), new(records.Memory))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -393,12 +394,3 @@ func parse(t *testing.T, text string) map[string]float64 {
 	}
 	return values
 }
-
-// forgetful stores nothing: what the registry holds is enough here.
-type forgetful struct{}
-
-func (forgetful) Groups(context.Context) ([]*groups.Group, error) { return nil, nil }
-
-func (forgetful) PutGroup(context.Context, *groups.Group) error { return nil }
-
-func (forgetful) DeleteGroup(context.Context, string) error { return nil }

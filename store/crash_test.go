@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/records"
 	"github.com/wlmserver/wlmserver/rules"
 	"github.com/wlmserver/wlmserver/settings"
 	"github.com/wlmserver/wlmserver/store"
@@ -55,7 +56,7 @@ func (m *model) change(n int) func(context.Context, *store.DB) error {
 			UpdatedAt:  time.UnixMilli(int64(n + 1)).UTC(),
 		}
 		m.groups[id] = g
-		return func(ctx context.Context, db *store.DB) error { return db.PutGroup(ctx, g) }
+		return func(ctx context.Context, db *store.DB) error { return putGroup(ctx, db, g) }
 	case 2:
 		text := strconv.Itoa(n)
 		all := map[string]string{
@@ -68,7 +69,7 @@ func (m *model) change(n int) func(context.Context, *store.DB) error {
 			delete(all, "search.default_search_timeout")
 		}
 		m.settings = all
-		return func(ctx context.Context, db *store.DB) error { return db.PutSettings(ctx, all) }
+		return func(ctx context.Context, db *store.DB) error { return putSettings(ctx, db, all) }
 	case 3:
 		r := &rules.Rule{
 			ID:          fmt.Sprintf("rule-%d", n/6%6),
@@ -79,15 +80,15 @@ func (m *model) change(n int) func(context.Context, *store.DB) error {
 			UpdatedAt:   time.UnixMilli(int64(n + 1)).UTC(),
 		}
 		m.rules[r.ID] = r
-		return func(ctx context.Context, db *store.DB) error { return db.PutRule(ctx, r) }
+		return func(ctx context.Context, db *store.DB) error { return putRule(ctx, db, r) }
 	case 4:
 		id := fmt.Sprintf("rule-%d", n/6%5)
 		delete(m.rules, id)
-		return func(ctx context.Context, db *store.DB) error { return db.DeleteRule(ctx, id) }
+		return func(ctx context.Context, db *store.DB) error { return remove(ctx, db.Rules(), id) }
 	default:
 		id := fmt.Sprintf("group-%d", n/6%5)
 		delete(m.groups, id)
-		return func(ctx context.Context, db *store.DB) error { return db.DeleteGroup(ctx, id) }
+		return func(ctx context.Context, db *store.DB) error { return remove(ctx, db.Groups(), id) }
 	}
 }
 
@@ -99,24 +100,83 @@ func (m *model) clone() *model {
 func stored(t *testing.T, db *store.DB) *model {
 	t.Helper()
 	m := newModel()
-	all, err := db.Groups(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	load := func(r records.Repository) map[string][]byte {
+		set, err := r.Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return set.Records
 	}
-	for _, g := range all {
-		m.groups[g.ID] = g
+	for id, record := range load(db.Groups()) {
+		g, err := groups.Decode(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.groups[id] = g
 	}
-	book, err := db.Rules(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	for id, record := range load(db.Rules()) {
+		r, err := rules.Decode(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.rules[id] = r
 	}
-	for _, r := range book {
-		m.rules[r.ID] = r
-	}
-	if m.settings, err = db.Settings(t.Context()); err != nil {
-		t.Fatal(err)
+	for key, text := range load(db.Settings()) {
+		m.settings[key] = string(text)
 	}
 	return m
+}
+
+// commit makes a change on whatever a repository holds.
+func commit(ctx context.Context, r records.Repository, change records.Change) error {
+	set, err := r.Load(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = r.Commit(ctx, set.Revision, change)
+	return err
+}
+
+func put(ctx context.Context, r records.Repository, id string, record []byte) error {
+	return commit(ctx, r, records.Change{Put: map[string][]byte{id: record}})
+}
+
+func remove(ctx context.Context, r records.Repository, id string) error {
+	return commit(ctx, r, records.Change{Delete: []string{id}})
+}
+
+func putGroup(ctx context.Context, db *store.DB, g *groups.Group) error {
+	record, err := groups.Encode(g)
+	if err != nil {
+		return err
+	}
+	return put(ctx, db.Groups(), g.ID, record)
+}
+
+func putRule(ctx context.Context, db *store.DB, r *rules.Rule) error {
+	record, err := rules.Encode(r)
+	if err != nil {
+		return err
+	}
+	return put(ctx, db.Rules(), r.ID, record)
+}
+
+// putSettings replaces all settings at once.
+func putSettings(ctx context.Context, db *store.DB, all map[string]string) error {
+	set, err := db.Settings().Load(ctx)
+	if err != nil {
+		return err
+	}
+	change := records.Change{Put: make(map[string][]byte)}
+	for key := range set.Records {
+		if _, ok := all[key]; !ok {
+			change.Delete = append(change.Delete, key)
+		}
+	}
+	for key, text := range all {
+		change.Put[key] = []byte(text)
+	}
+	return commit(ctx, db.Settings(), change)
 }
 
 // changeForEver is the process that is killed: it makes one change after the other and prints the
@@ -223,10 +283,10 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			n++
 			unacknowledged++
 		}
-		if _, err := groups.Open(t.Context(), db); err != nil {
+		if _, err := groups.Open(t.Context(), db.Groups()); err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
-		r, err := settings.Open(t.Context(), db, nil)
+		r, err := settings.Open(t.Context(), db.Settings(), nil)
 		if err != nil || len(r.Problems()) > 0 {
 			t.Fatalf("round %d: %v %v", round, err, r.Problems())
 		}

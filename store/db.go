@@ -14,10 +14,6 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
-
-	"github.com/wlmserver/wlmserver/groups"
-	"github.com/wlmserver/wlmserver/rules"
-	"github.com/wlmserver/wlmserver/settings"
 )
 
 // fileName is the data file's name in the data folder.
@@ -32,12 +28,6 @@ type DB struct {
 	bolt *bolt.DB
 	file string
 }
-
-var (
-	_ groups.Repository   = (*DB)(nil)
-	_ rules.Repository    = (*DB)(nil)
-	_ settings.Repository = (*DB)(nil)
-)
 
 // Open opens the data file in the folder dir, or makes both. The whole file is read and checked, which
 // takes milliseconds for what it holds.
@@ -172,30 +162,6 @@ func (db *DB) update(ctx context.Context, change func(*bolt.Tx) error) error {
 		return context.Cause(ctx)
 	}
 	return db.guard(func() error { return db.bolt.Update(change) })
-}
-
-// put stores a record in a bucket, in the place of the one with its id if there is one.
-func (db *DB) put(ctx context.Context, bucket, id string, record []byte) error {
-	return db.write(ctx, bucket, func(b *bolt.Bucket) error { return b.Put([]byte(id), record) })
-}
-
-// remove removes the record with an id from a bucket; that there is none is no error.
-func (db *DB) remove(ctx context.Context, bucket, id string) error {
-	return db.write(ctx, bucket, func(b *bolt.Bucket) error { return b.Delete([]byte(id)) })
-}
-
-func (db *DB) write(ctx context.Context, bucket string, change func(*bolt.Bucket) error) error {
-	err := db.update(ctx, func(tx *bolt.Tx) error {
-		b, err := db.bucket(tx, bucket)
-		if err != nil {
-			return err
-		}
-		return change(b)
-	})
-	if err != nil {
-		return fmt.Errorf("writing to [%s]: %w", db.file, err)
-	}
-	return nil
 }
 
 // guard turns what bbolt does on a page that makes no sense, which is to panic or to touch memory that

@@ -12,6 +12,8 @@
 //	rules     rule id -> rules.Encode
 //	settings  key -> text
 //
+// Each of the last three is a [records.Repository]; its revision is the bucket's sequence.
+//
 // A file of an older schema is brought up to this one when it is opened; then the older server refuses
 // it. A file of a newer schema is refused, and so is one that is damaged: nothing is repaired or dropped
 // in silence. The file is made aside and gets its name when it is complete, so a server that dies

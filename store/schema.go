@@ -87,19 +87,17 @@ func (db *DB) check() error {
 	if _, err := db.NodeID(); err != nil {
 		return err
 	}
-	if _, err := db.Groups(ctx); err != nil {
-		return err
-	}
-	if _, err := db.Settings(ctx); err != nil {
-		return err
+	for _, bucket := range []string{groupsBucket, settingsBucket} {
+		if err := db.checkRecords(ctx, bucket); err != nil {
+			return err
+		}
 	}
 	if version < schemaVersion {
 		if err := db.update(ctx, upgrade); err != nil {
 			return fmt.Errorf("bringing the data file [%s] from schema version %d to %d: %w", db.file, version, schemaVersion, err)
 		}
 	}
-	_, err = db.Rules(ctx)
-	return err
+	return db.checkRecords(ctx, rulesBucket)
 }
 
 // upgrade makes a file of version 1 one of version 2, which a server of version 1 refuses.

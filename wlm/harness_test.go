@@ -13,17 +13,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/records"
 	"github.com/wlmserver/wlmserver/wlm"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// memory is a repository of groups that keeps nothing.
-type memory struct{}
-
-func (memory) Groups(context.Context) ([]*groups.Group, error) { return nil, nil }
-func (memory) PutGroup(context.Context, *groups.Group) error   { return nil }
-func (memory) DeleteGroup(context.Context, string) error       { return nil }
 
 // harness is an admission with a registry of groups in front of it, verified after each step, without the sweep.
 type harness struct {
@@ -49,7 +43,7 @@ func newSweptHarness(t testing.TB, opts ...wlm.Option) *harness {
 // openRegistry puts an empty registry of groups in front of the admission.
 func (h *harness) openRegistry() {
 	h.Helper()
-	registry, err := groups.Open(context.Background(), memory{})
+	registry, err := groups.Open(context.Background(), new(records.Memory))
 	if err != nil {
 		h.Fatal(err)
 	}

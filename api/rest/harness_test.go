@@ -22,6 +22,7 @@ import (
 	"github.com/wlmserver/wlmserver/auth"
 	"github.com/wlmserver/wlmserver/groups"
 	"github.com/wlmserver/wlmserver/internal/stub"
+	"github.com/wlmserver/wlmserver/records"
 	"github.com/wlmserver/wlmserver/rules"
 	"github.com/wlmserver/wlmserver/search"
 	"github.com/wlmserver/wlmserver/settings"
@@ -69,11 +70,11 @@ func newServer(t testing.TB, change ...func(*options)) *server {
 	ctx := t.Context()
 	who, err := auth.New(o.auth)
 	must(t, err)
-	cluster, err := settings.Open(ctx, &memorySettings{}, nil)
+	cluster, err := settings.Open(ctx, new(records.Memory), nil)
 	must(t, err)
-	registry, err := groups.Open(ctx, &memoryGroups{}, groups.WithMaxCount(func() int { return cluster.Snapshot().Int(settings.MaxGroups) }))
+	registry, err := groups.Open(ctx, new(records.Memory), groups.WithMaxCount(func() int { return cluster.Snapshot().Int(settings.MaxGroups) }))
 	must(t, err)
-	book, err := rules.Open(ctx, &memoryRules{}, registry.Snapshot, rules.WithMaxCount(func() int { return cluster.Snapshot().Int(settings.MaxRules) }))
+	book, err := rules.Open(ctx, new(records.Memory), registry.Snapshot, rules.WithMaxCount(func() int { return cluster.Snapshot().Int(settings.MaxRules) }))
 	must(t, err)
 
 	admission := wlm.New(wlm.WithMode(wlm.ModeEnabled), wlm.WithoutSweep(), wlm.WithVerification(func(violation string) { t.Error(violation) }))
@@ -328,31 +329,6 @@ func (s *server) dial() (net.Conn, *bufio.Reader) {
 	must(s.TB, c.SetDeadline(time.Now().Add(time.Minute)))
 	return c, bufio.NewReader(c)
 }
-
-// memoryGroups, memoryRules and memorySettings stand for a store that nobody opens again.
-type memoryGroups struct{}
-
-func (*memoryGroups) Groups(context.Context) ([]*groups.Group, error) { return nil, nil }
-
-func (*memoryGroups) PutGroup(context.Context, *groups.Group) error { return nil }
-
-func (*memoryGroups) DeleteGroup(context.Context, string) error { return nil }
-
-type memoryRules struct{}
-
-func (*memoryRules) Rules(context.Context) ([]*rules.Rule, error) { return nil, nil }
-
-func (*memoryRules) PutRule(context.Context, *rules.Rule) error { return nil }
-
-func (*memoryRules) DeleteRule(context.Context, string) error { return nil }
-
-type memorySettings struct{}
-
-func (*memorySettings) Settings(context.Context) (map[string]string, error) {
-	return map[string]string{}, nil
-}
-
-func (*memorySettings) PutSettings(context.Context, map[string]string) error { return nil }
 
 // pipeListener is a network within the process, whose deadlines follow the clock of a testing/synctest bubble.
 type pipeListener struct {

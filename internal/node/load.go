@@ -16,6 +16,7 @@ import (
 	"github.com/knadh/koanf/v2"
 
 	"github.com/wlmserver/wlmserver/internal/nearest"
+	"github.com/wlmserver/wlmserver/records"
 	"github.com/wlmserver/wlmserver/settings"
 )
 
@@ -251,7 +252,7 @@ func (l *loader) derive() {
 func (l *loader) checkSettings() {
 	start := maps.Clone(l.config.Settings)
 	for {
-		_, err := settings.Open(context.Background(), noSettings{}, start)
+		_, err := settings.Open(context.Background(), new(records.Memory), start)
 		if err == nil {
 			return
 		}
@@ -267,9 +268,3 @@ func (l *loader) checkSettings() {
 		delete(start, invalid.Key)
 	}
 }
-
-// noSettings is a repository in which nothing was ever stored.
-type noSettings struct{}
-
-func (noSettings) Settings(context.Context) (map[string]string, error)  { return nil, nil }
-func (noSettings) PutSettings(context.Context, map[string]string) error { return nil }

@@ -68,18 +68,18 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := settings.Open(ctx, db, c.startSettings())
+	cluster, err := settings.Open(ctx, db.Settings(), c.startSettings())
 	if err != nil {
 		return nil, err
 	}
 	for _, problem := range cluster.Problems() {
-		log.Warn().Err(problem).Msg("a stored setting has no effect")
+		log.Warn().Err(problem).Msg("a setting has no effect")
 	}
-	registry, err := groups.Open(ctx, db, groups.WithMaxCount(func() int { return cluster.Snapshot().Int(settings.MaxGroups) }))
+	registry, err := groups.Open(ctx, db.Groups(), groups.WithMaxCount(func() int { return cluster.Snapshot().Int(settings.MaxGroups) }))
 	if err != nil {
 		return nil, err
 	}
-	book, err := rules.Open(ctx, db, registry.Snapshot, rules.WithMaxCount(func() int { return cluster.Snapshot().Int(settings.MaxRules) }))
+	book, err := rules.Open(ctx, db.Rules(), registry.Snapshot, rules.WithMaxCount(func() int { return cluster.Snapshot().Int(settings.MaxRules) }))
 	if err != nil {
 		return nil, err
 	}

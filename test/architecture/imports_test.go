@@ -34,20 +34,22 @@ var arrows = map[string][]string{
 	"internal/certificate/certificatetest": {"internal/certificate"},
 	"internal/faults":                      leaf,
 
-	"groups":              leaf,
-	"settings":            leaf,
+	"records":             {},
+	"records/recordstest": {"records"},
+	"groups":              slices.Concat(leaf, []string{"records"}),
+	"settings":            slices.Concat(leaf, []string{"records"}),
 	"tasks":               leaf,
 	"auth":                leaf,
 	"internal/sharedtier": leaf,
 	"internal/shard":      leaf,
 
-	"rules":  slices.Concat(leaf, []string{"groups"}),
+	"rules":  slices.Concat(leaf, []string{"groups", "records"}),
 	"wlm":    {"groups", "internal/sharedtier"},
 	"search": {"wlm", "tasks", "groups", "rules", "settings", "internal/units"},
 	"stats":  {"wlm", "tasks", "groups"},
 
-	"store":          {"groups", "rules", "settings"},
-	"store/contract": {"groups", "rules", "settings"},
+	"store":          {"groups", "rules", "settings", "records"},
+	"store/contract": {"groups", "rules", "settings", "records"},
 
 	"internal/stub": slices.Concat(leaf, []string{"search", "tasks", "internal/shard"}),
 	"api/rest": slices.Concat(leaf, []string{
@@ -74,7 +76,7 @@ var arrows = map[string][]string{
 var leaf = []string{"internal/units", "internal/jsondoc", "internal/nearest"}
 
 // public are the packages outside internal that sit below internal/node.
-var public = []string{"groups", "rules", "settings", "tasks", "auth", "wlm", "search", "stats", "store", "api/rest"}
+var public = []string{"records", "groups", "rules", "settings", "tasks", "auth", "wlm", "search", "stats", "store", "api/rest"}
 
 // wholeServer is what the packages under test/ may import, beside one another: they drive
 // the server as a whole, or its public parts.
@@ -84,6 +86,10 @@ var wholeServer = slices.Concat(public, []string{"internal/node", "wlmtest", "te
 // server that a client is tried against.
 var contracts = map[string][]string{
 	"store":         {"store/contract"},
+	"records":       {"records/recordstest"},
+	"groups":        {"records/recordstest"},
+	"rules":         {"records/recordstest"},
+	"settings":      {"records/recordstest"},
 	"internal/load": {"wlmtest"},
 
 	"internal/certificate":  {"internal/certificate/certificatetest"},
@@ -94,10 +100,11 @@ var contracts = map[string][]string{
 // libraries are the packages that others import without the server, with the modules of
 // third parties that each may bring along. One more is paid for by every user.
 var libraries = map[string][]string{
-	"wlm":    {"github.com/google/uuid"},
-	"groups": {"github.com/google/uuid"},
-	"rules":  {"github.com/google/uuid"},
-	"tasks":  {},
+	"wlm":     {"github.com/google/uuid"},
+	"records": {},
+	"groups":  {"github.com/google/uuid"},
+	"rules":   {"github.com/google/uuid"},
+	"tasks":   {},
 }
 
 // vagueNames say nothing about what a package is for.

@@ -10,22 +10,16 @@ import (
 	"time"
 
 	"github.com/wlmserver/wlmserver/groups"
+	"github.com/wlmserver/wlmserver/records"
 	"github.com/wlmserver/wlmserver/wlm"
 )
-
-// memory is a repository of groups that keeps nothing.
-type memory struct{}
-
-func (memory) Groups(context.Context) ([]*groups.Group, error) { return nil, nil }
-func (memory) PutGroup(context.Context, *groups.Group) error   { return nil }
-func (memory) DeleteGroup(context.Context, string) error       { return nil }
 
 // race lets searches, cancels and changes of limits race each other in an admission, and gives the history.
 func race(t *testing.T, workers, each int) []wlm.Event {
 	t.Helper()
 	var recorder wlm.Recorder
 	a := wlm.New(wlm.WithRecorder(&recorder), wlm.WithoutSweep())
-	registry, err := groups.Open(t.Context(), memory{})
+	registry, err := groups.Open(t.Context(), new(records.Memory))
 	if err != nil {
 		t.Fatal(err)
 	}
