@@ -155,7 +155,11 @@ func newServer(t testing.TB, change ...func(*options)) *server {
 	if _, measured := t.(*testing.B); !measured && o.executor == nil { // other executors answer what they like
 		described, err := contract()
 		must(t, err)
-		watch := described.Watch(c.Transport)
+		below := ""
+		if o.control { // other answers may be what a fault has made of them
+			below = "/_stub/"
+		}
+		watch := described.Watch(c.Transport, below)
 		c = &http.Client{Transport: watch}
 		t.Cleanup(func() {
 			for _, err := range watch.Wrong() {

@@ -80,10 +80,10 @@ var public = []string{"records", "groups", "rules", "settings", "tasks", "auth",
 
 // wholeServer is what the packages under test/ may import, beside one another: they drive
 // the server as a whole, or its public parts.
-var wholeServer = slices.Concat(public, []string{"internal/node", "wlmtest", "test/server", "test/history"})
+var wholeServer = slices.Concat(public, []string{"internal/node", "wlmtest", "test/server", "test/history", "test/openapi"})
 
-// contracts are what tests use beside what their package rests on: the suites that implementations of a port run, and the
-// server that a client is tried against.
+// contracts are what tests use beside what their package rests on: the suites that implementations of a port run, the server
+// that a client is tried against, and the description that a server is held to.
 var contracts = map[string][]string{
 	"store":         {"store/contract"},
 	"records":       {"records/recordstest"},
@@ -91,6 +91,7 @@ var contracts = map[string][]string{
 	"rules":         {"records/recordstest"},
 	"settings":      {"records/recordstest"},
 	"internal/load": {"wlmtest"},
+	"api/rest":      {"test/openapi"},
 
 	"internal/certificate":  {"internal/certificate/certificatetest"},
 	"internal/cluster/tier": {"internal/cluster/tier/tiertest"},
