@@ -21,9 +21,7 @@ const (
 // stored is what the repository holds of this snapshot, by id, start values apart.
 func (s *Snapshot) stored() map[string]string {
 	all := make(map[string]string)
-	for key, text := range s.persistent {
-		all[key] = text
-	}
+	maps.Copy(all, s.persistent)
 	for key, a := range s.archived {
 		all[key] = a.Value
 	}
