@@ -98,6 +98,7 @@ var programs = []program{
 func TestPrograms(t *testing.T) {
 	for _, p := range programs {
 		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
 			source, folder := p.ready(t)
 			s := newSite(t, p.name)
 			ctx, stop := context.WithTimeout(t.Context(), longest)

@@ -55,8 +55,14 @@ func newSite(t *testing.T, name string) *site {
 		t.Fatal(err)
 	}
 	s := &site{open: newTap(t, server.Start(t).URL), guarded: newTap(t, server.Start(t, "auth.users_file="+file).URL)}
-	t.Cleanup(func() { fmt.Printf("%s: %d passed, %d failed\n", name, s.passed, s.failed) })
+	s.countAtEnd(t, name)
 	return s
+}
+
+// countAtEnd prints how many checks have passed when the test ends.
+func (s *site) countAtEnd(t *testing.T, name string) {
+	t.Helper()
+	t.Cleanup(func() { fmt.Printf("%s: %d passed, %d failed\n", name, s.passed, s.failed) })
 }
 
 // check is t.Run that counts.
