@@ -17,6 +17,7 @@ import (
 	"github.com/wlmserver/wlmserver/internal/jsondoc"
 	"github.com/wlmserver/wlmserver/internal/stub"
 	"github.com/wlmserver/wlmserver/internal/units"
+	"github.com/wlmserver/wlmserver/records"
 	"github.com/wlmserver/wlmserver/rules"
 	"github.com/wlmserver/wlmserver/search"
 	"github.com/wlmserver/wlmserver/settings"
@@ -86,6 +87,9 @@ func lookUp(err error) *failure {
 			f.cause = numberFormat(e.Value)
 		}
 		return f
+
+	case *records.UnavailableError: // a client tries a 503 again, which is right here
+		return &failure{status: http.StatusServiceUnavailable, typ: "cluster_manager_not_discovered_exception", reason: e.Error()}
 
 	case *groups.InvalidError:
 		f := illegalArgument("%s", e.Reason)

@@ -53,7 +53,7 @@ var arrows = map[string][]string{
 
 	"internal/stub": slices.Concat(leaf, []string{"search", "tasks", "internal/shard"}),
 	"api/rest": slices.Concat(leaf, []string{
-		"search", "stats", "groups", "rules", "settings", "tasks", "auth", "wlm", "internal/stub", "internal/faults",
+		"search", "stats", "records", "groups", "rules", "settings", "tasks", "auth", "wlm", "internal/stub", "internal/faults",
 	}),
 
 	"internal/cluster/ring":           {},
