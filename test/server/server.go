@@ -28,6 +28,7 @@ import (
 
 	"github.com/wlmserver/wlmserver/internal/node"
 	"github.com/wlmserver/wlmserver/test/history"
+	"github.com/wlmserver/wlmserver/test/openapi"
 	"github.com/wlmserver/wlmserver/wlm"
 )
 
@@ -264,7 +265,8 @@ type Process struct {
 
 // Start runs a server on a free port, with a data folder of its own; overrides are more of its configuration, key=value each.
 // When the test ends it is stopped in order, and the test fails if an invariant was violated, if the history breaks a promise (see
-// package history), or if something is left.
+// package history), if something is left, or if an answer that came through the client is not as openapi.yaml says (see package
+// openapi: of many that are alike, some are looked at).
 func Start(t testing.TB, overrides ...string) *Process {
 	t.Helper()
 	return start(t, t.TempDir(), job{Overrides: overrides})
@@ -276,7 +278,7 @@ func StartForgetful(t testing.TB, overrides ...string) *Process {
 	return start(t, t.TempDir(), job{Overrides: overrides, Forget: true})
 }
 
-// StartPlain is Start without verification and history, for measurements.
+// StartPlain is Start without verification, history and checks of answers, for measurements.
 func StartPlain(t testing.TB, overrides ...string) *Process {
 	t.Helper()
 	return start(t, t.TempDir(), job{Overrides: overrides, Plain: true})
@@ -307,6 +309,9 @@ func start(t testing.TB, data string, what job) *Process {
 		DialContext:         (&net.Dialer{Timeout: time.Minute}).DialContext,
 		DisableCompression:  true,
 	}}
+	if !what.Plain && !what.Bare {
+		p.watch(what.Overrides)
+	}
 	what.Report = p.report
 	what.Overrides = append([]string{"http.port=0", "path.data=" + data, "logger.level=warn"}, what.Overrides...)
 	j, err := json.Marshal(what)
@@ -336,6 +341,30 @@ func start(t testing.TB, data string, what job) *Process {
 		}
 	})
 	return p
+}
+
+// contract is openapi.yaml.
+var contract = sync.OnceValues(openapi.Load)
+
+// watch has the test fail if an answer is not as openapi.yaml says. Where faults can be scripted, that is about the script only:
+// a fault may make anything of other answers.
+func (p *Process) watch(overrides []string) {
+	p.t.Helper()
+	described, err := contract()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	below := ""
+	if slices.Contains(overrides, "stub.control=true") {
+		below = "/_stub/"
+	}
+	w := described.Watch(p.Client.Transport, below)
+	p.Client.Transport = w
+	p.t.Cleanup(func() {
+		for _, err := range w.Wrong() {
+			p.t.Error(err)
+		}
+	})
 }
 
 // Kill ends the process at once, as a crash does.
