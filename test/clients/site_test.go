@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/crypto/bcrypt"
 
+	"github.com/wlmserver/wlmserver/test/openapi"
 	"github.com/wlmserver/wlmserver/test/server"
 )
 
@@ -99,6 +100,22 @@ func (s *site) judge(t *testing.T) {
 		for _, status := range []int{400, 401, 403, 404, 405, 429, 500} {
 			if !seen[status] {
 				t.Errorf("no answer was %d", status)
+			}
+		}
+	})
+	s.check(t, "wire: every answer is as openapi.yaml says", func(t *testing.T) {
+		described, err := openapi.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range slices.Concat(open, guarded) {
+			header := e.response.Header.Clone()
+			header.Del("Content-Encoding") // the body is inflated already
+			err := described.Check(openapi.Exchange{
+				Method: e.request.Method, URL: e.request.URL, Status: e.response.StatusCode, Header: header, Body: e.body,
+			})
+			if err != nil {
+				t.Error(err)
 			}
 		}
 	})
