@@ -39,6 +39,10 @@ type account struct {
 	mu     sync.Mutex
 	done   Usage // of the executions that are over; its Average is not kept
 	active []*Work
+
+	// Most tasks have one execution at most, or none: that one lies here.
+	first Work
+	room  [1]*Work
 }
 
 func (a *account) read() Usage {
@@ -63,10 +67,16 @@ type Work struct {
 
 // StartWork says that a worker takes up the task. Call [Work.Done] when it leaves it, best by defer.
 func (t *Task) StartWork() *Work {
-	w := &Work{account: &t.account}
-	w.account.mu.Lock()
-	w.account.active = append(w.account.active, w)
-	w.account.mu.Unlock()
+	a := &t.account
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.first.account == nil {
+		a.first.account, a.active = a, a.room[:0]
+		a.active = append(a.active, &a.first)
+		return &a.first
+	}
+	w := &Work{account: a}
+	a.active = append(a.active, w)
 	return w
 }
 

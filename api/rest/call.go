@@ -57,7 +57,7 @@ type call struct {
 
 // serve answers one request, whatever happens.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	c := &call{ResponseWriter: w, s: s, r: r, deadline: bodyDeadline{rc: http.NewResponseController(w)}}
+	c := &call{ResponseWriter: w, s: s, r: r, deadline: bodyDeadline{w: w}}
 	started := time.Now()
 	defer func() {
 		s.cfg.Log.Debug().EmbedObject(c).Int("status", c.status).Dur("took", time.Since(started)).Msg("request")
@@ -91,7 +91,7 @@ func (c *call) open() error {
 			h[name] = v[:1]
 		}
 	}
-	h[versionHeader] = []string{"OpenSearch/" + Version + " (" + Distribution + ")"}
+	h[versionHeader] = c.s.sayVersion
 
 	c.path = c.r.URL.EscapedPath()
 	if n := len(c.path) - 1; n > 0 && c.path[n] == '/' && c.path[n-1] != '/' {

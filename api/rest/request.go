@@ -192,7 +192,7 @@ func (c *call) unreadable(err error, sent *sentBody) *failure {
 // bodyDeadline bounds how long a body may make no progress. One that is not read to its end keeps its deadline: net/http
 // reads on after the answer, to find the next request, and must not wait for ever. It takes the deadline away itself then.
 type bodyDeadline struct {
-	rc  *http.ResponseController
+	w   http.ResponseWriter
 	set time.Time // when it was last moved; zero while there is none
 }
 
@@ -200,12 +200,12 @@ type bodyDeadline struct {
 func (d *bodyDeadline) renew() {
 	if now := time.Now(); now.Sub(d.set) > bodyProgress/10 {
 		d.set = now
-		_ = d.rc.SetReadDeadline(now.Add(bodyProgress)) // a writer without deadlines has no slow sender either
+		_ = http.NewResponseController(d.w).SetReadDeadline(now.Add(bodyProgress)) // a writer without deadlines has no slow sender either
 	}
 }
 
 // clear takes the deadline away: what is read next is for net/http to wait for.
-func (d *bodyDeadline) clear() { _ = d.rc.SetReadDeadline(time.Time{}) }
+func (d *bodyDeadline) clear() { _ = http.NewResponseController(d.w).SetReadDeadline(time.Time{}) }
 
 // hold takes n bytes of the budget for this request.
 func (c *call) hold(n int64) error {

@@ -60,7 +60,11 @@ func (c *call) send(status int, mediaType string, body []byte) {
 		mediaType, body = c.control.damage(status, mediaType, body)
 	}
 	h := c.Header()
-	if mediaType != "" {
+	switch mediaType {
+	case "":
+	case jsonType:
+		h["Content-Type"] = c.s.sayJSON
+	default:
 		h["Content-Type"] = []string{mediaType}
 	}
 	if len(body) > 0 && len(h["Content-Encoding"]) == 0 && takesGzip(c.r.Header) {

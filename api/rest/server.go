@@ -109,6 +109,9 @@ type Server struct {
 	fixed    map[string]bool // patterns without parameters: they hide those with
 	bodies   *budget
 
+	// Values of headers that are always the same. Nobody changes them.
+	sayVersion, sayJSON []string
+
 	compressor  *compressor
 	watch       *watch
 	connections connections
@@ -125,6 +128,9 @@ func New(c Config) *Server {
 		contexts: sync.Pool{New: func() any { return chi.NewRouteContext() }},
 		fixed:    make(map[string]bool),
 		bodies:   &budget{limit: c.Limits.MaxInFlightBytes},
+
+		sayVersion: []string{"OpenSearch/" + Version + " (" + Distribution + ")"},
+		sayJSON:    []string{jsonType},
 
 		compressor: newCompressor(),
 		watch:      newWatch(),

@@ -32,6 +32,7 @@ type coordinator struct {
 	concurrent int  // shards asked at once
 	timeout    time.Duration
 
+	one       single               // where the next three are when there is one target, as most often
 	requests  []shard.QueryRequest // one for each target, as are the next two
 	queries   []queryOutcome
 	taken     []int // documents of the page
@@ -41,6 +42,12 @@ type coordinator struct {
 	timedOut  bool
 	queryTook time.Duration
 	fetchTook time.Duration
+}
+
+type single struct {
+	request [1]shard.QueryRequest
+	query   [1]queryOutcome
+	taken   [1]int
 }
 
 type queryOutcome struct {
@@ -56,7 +63,7 @@ type hit struct {
 }
 
 func (x *execution) coordinate(ctx context.Context, t *tasks.Task, l search.Limits, targets []target) *coordinator {
-	return &coordinator{
+	c := &coordinator{
 		x:          x,
 		ctx:        ctx,
 		task:       t,
@@ -64,10 +71,15 @@ func (x *execution) coordinate(ctx context.Context, t *tasks.Task, l search.Limi
 		partial:    l.AllowPartialResults(x.options.partial),
 		concurrent: l.MaxConcurrentShardRequests(x.options.concurrent),
 		timeout:    l.Timeout(x.options.timeout),
-		requests:   make([]shard.QueryRequest, len(targets)),
-		queries:    make([]queryOutcome, len(targets)),
-		taken:      make([]int, len(targets)),
 	}
+	if len(targets) == 1 {
+		c.requests, c.queries, c.taken = c.one.request[:], c.one.query[:], c.one.taken[:]
+		return c
+	}
+	c.requests = make([]shard.QueryRequest, len(targets))
+	c.queries = make([]queryOutcome, len(targets))
+	c.taken = make([]int, len(targets))
+	return c
 }
 
 // run carries out the phases. It returns when no shard works for the search any

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"time"
@@ -39,7 +40,8 @@ func (l *local) Query(ctx context.Context, r *shard.QueryRequest, done func(*sha
 	case r.Scroll:
 		action = actionScrollQuery
 	}
-	begin(ctx, l, action, r.Shard, r.Parent, l.query(r), done)
+	light := r.Work.Free() && len(r.Sort) == 0 && (r.Fetch == nil || r.Fetch.Work.Free())
+	begin(ctx, r.Parent, &shardWork[*shard.QueryResult]{engine: l.engine, id: r.Shard, action: action, light: light, do: l.query(r), done: done})
 }
 
 func (l *local) Fetch(ctx context.Context, r *shard.FetchRequest, done func(*shard.FetchResult, error)) {
@@ -47,19 +49,17 @@ func (l *local) Fetch(ctx context.Context, r *shard.FetchRequest, done func(*sha
 	if r.Scroll {
 		action = actionScrollFetch
 	}
-	begin(ctx, l, action, r.Shard, r.Parent, l.fetch(r), done)
+	begin(ctx, r.Parent, &shardWork[*shard.FetchResult]{engine: l.engine, id: r.Shard, action: action, light: r.Work.Free(), do: l.fetch(r), done: done})
 }
 
-// begin has work done on the pool under a task of its own, and done told how it
-// went.
-func begin[T any](ctx context.Context, l *local, action string, id shard.ID, parent shard.Task, do func(*phase) (T, error), done func(T, error)) {
-	w := &shardWork[T]{engine: l.engine, id: id, action: action, do: do, done: done}
-	if w.task, w.err = l.engine.register(ctx, action, id, parent); w.err != nil {
-		done(w.result, w.err)
+// begin has work done on the pool under a task of its own, a child of parent.
+func begin[T any](ctx context.Context, parent shard.Task, w *shardWork[T]) {
+	if w.task, w.err = w.engine.register(ctx, w.action, w.id, parent); w.err != nil {
+		w.done(w.result, w.err)
 		return
 	}
 	w.job.work = w
-	l.engine.pool.submit(w.task.Context(), &w.job)
+	w.engine.pool.submit(w.task.Context(), &w.job)
 }
 
 // shardWork is the work of one phase on one shard. Whatever happens to it, its
@@ -70,8 +70,9 @@ type shardWork[T any] struct {
 	task   *tasks.Task
 	id     shard.ID
 	action string
+	light  bool // as phase.begin has it
 	do     func(*phase) (T, error)
-	done   func(T, error)
+	done   func(T, error) // is told how it went
 
 	result T
 	err    error
@@ -83,8 +84,12 @@ func (w *shardWork[T]) run() {
 			w.err = w.engine.panicked(p)
 		}
 	}()
+	if !w.light {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+	}
 	p := phase{task: w.task, budget: &w.engine.work, quit: w.engine.pool.quit}
-	p.begin()
+	p.begin(w.light)
 	defer p.end()
 	w.result, w.err = w.do(&p)
 }

@@ -2,7 +2,6 @@ package stub
 
 import (
 	"context"
-	"runtime"
 	"sync"
 	"time"
 
@@ -28,9 +27,6 @@ var errPoolClosed = &tasks.CancelledError{Cause: tasks.ShutdownCause()}
 
 // pool is a bounded set of workers with a bounded queue before them, oldest
 // first. Workers start as they are needed and stay until close.
-//
-// A worker is locked to its operating system thread while it works on something,
-// so that the thread's processor clock measures that work and nothing else.
 type pool struct {
 	name     string
 	size     int
@@ -145,7 +141,7 @@ func (p *pool) worker(j *job) {
 	defer p.workers.Done()
 	var mailbox chan *job
 	for j != nil {
-		runLocked(j.work)
+		j.work.run()
 
 		p.mu.Lock()
 		p.active--
@@ -179,13 +175,6 @@ func (p *pool) worker(j *job) {
 		}
 		j = next
 	}
-}
-
-// runLocked runs w on a thread that nothing else uses meanwhile.
-func runLocked(w work) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	w.run()
 }
 
 func (p *pool) pushLocked(j *job) {

@@ -167,8 +167,8 @@ func TestAPanicIsTheFailureOfOneShard(t *testing.T) {
 	l := e.shards.(*local)
 	fail := func(do func(p *phase) (*shard.QueryResult, error)) error {
 		failed := make(chan error, 1)
-		begin(t.Context(), l, actionQuery, shard.ID{Index: "a"}, shard.Task{}, do,
-			func(_ *shard.QueryResult, err error) { failed <- err })
+		begin(t.Context(), shard.Task{}, &shardWork[*shard.QueryResult]{engine: l.engine, id: shard.ID{Index: "a"}, action: actionQuery, do: do,
+			done: func(_ *shard.QueryResult, err error) { failed <- err }})
 		return <-failed
 	}
 	for range 3 { // with one worker: it is still there

@@ -29,8 +29,8 @@ const (
 // errTimeIsOver ends a phase whose time limit has passed.
 var errTimeIsOver = errors.New("time exceeded")
 
-// phase is one phase of a search at work on one shard. It lives on a worker, on a
-// goroutine locked to its thread.
+// phase is one phase of a search at work on one shard. It lives on a worker: on a
+// goroutine that is locked to its thread, unless the phase is light.
 type phase struct {
 	task     *tasks.Task
 	work     *tasks.Work
@@ -38,15 +38,30 @@ type phase struct {
 	quit     <-chan struct{}
 	deadline time.Time // zero: none
 
-	lastCPU time.Duration // of the thread, when it was told last
+	began   time.Time     // of a light one
+	lastCPU time.Duration // by its clock, when it was told last
 	used    shard.Usage
 	ended   bool
 }
 
-// begin starts the account of a phase.
-func (p *phase) begin() {
+// begin starts the account of a phase. A light one costs nothing on purpose and is
+// over in microseconds without waiting for anything: to ask the thread's clock, a
+// call of the kernel, would cost more than it does, and any clock is as good.
+func (p *phase) begin(light bool) {
 	p.work = p.task.StartWork()
+	if light {
+		p.began = time.Now()
+		return
+	}
 	p.lastCPU = threadCPU()
+}
+
+// cpu is the processor time by the phase's clock.
+func (p *phase) cpu() time.Duration {
+	if !p.began.IsZero() {
+		return time.Since(p.began)
+	}
+	return threadCPU()
 }
 
 // end closes the account and tells what is in it. It may be called again.
@@ -61,7 +76,7 @@ func (p *phase) end() shard.Usage {
 
 // report tells the task what was used since it was last told.
 func (p *phase) report(bytes int64) {
-	now := threadCPU()
+	now := p.cpu()
 	cpu := now - p.lastCPU
 	p.lastCPU = now
 	p.used.CPU += cpu
