@@ -31,6 +31,8 @@ type tap struct {
 type connection struct {
 	client, server net.Conn
 	asked, told    bytes.Buffer
+	closed         sync.Once
+	byServer       bool // it was the server that closed it
 }
 
 // exchange is one request with its answer.
@@ -78,28 +80,31 @@ func (p *tap) pass(client net.Conn) {
 	}{{server, client, &c.asked}, {client, server, &c.told}} {
 		p.done.Go(func() {
 			_, _ = io.Copy(way.to, io.TeeReader(way.from, way.kept)) // however it ends, it ends for both
-			c.close()
+			c.close(way.from == server)
 		})
 	}
 }
 
-func (c *connection) close() {
-	_ = c.client.Close()
-	_ = c.server.Close()
+func (c *connection) close(byServer bool) {
+	c.closed.Do(func() {
+		c.byServer = byServer
+		_ = c.client.Close()
+		_ = c.server.Close()
+	})
 }
 
 func (p *tap) close() {
 	_ = p.listener.Close()
 	p.mu.Lock()
 	for _, c := range p.connections {
-		c.close()
+		c.close(false)
 	}
 	p.mu.Unlock()
 	p.done.Wait()
 }
 
-// exchanges closes what is still open and gives everything that was asked and answered. It fails where an answer cannot be read, or
-// where there are bytes that belong to none.
+// exchanges closes what is still open and gives everything that was asked and answered. It fails where an answer cannot be read, where
+// there are bytes that belong to none, and where the server has closed a connection: no client has to expect that.
 func (p *tap) exchanges() ([]exchange, error) {
 	p.close()
 	var all []exchange
@@ -130,6 +135,9 @@ func (p *tap) exchanges() ([]exchange, error) {
 		}
 		if rest, _ := io.ReadAll(told); len(rest) > 0 {
 			return nil, fmt.Errorf("connection %d: bytes that are no answer: %q", i, rest)
+		}
+		if c.byServer {
+			return nil, fmt.Errorf("connection %d was closed by the server", i)
 		}
 	}
 	return all, nil
