@@ -28,7 +28,10 @@ var volatile = []string{"took", "updated_at", "cluster_uuid", "number", "build_t
 	"minimum_wire_compatibility_version", "minimum_index_compatibility_version", "creation_date", "creation_date_string", "uuid", "index_uuid", "created",
 	"transport_address", "publish_address", "bound_address", "host", "ip", "timestamp", "current_usage", "start_time_in_millis", "running_time_in_nanos",
 	"start_time", "running_time", "bytes_wanted", "bytes_limit", "task_max_waiting_in_queue_millis", "task_max_waiting_in_queue", "query", "fetch", "total",
-	"byte_offset", "col", "line", "updated_at_string", "created_string", "memory_in_bytes", "cpu_time_in_nanos"}
+	"byte_offset", "col", "line", "updated_at_string", "created_string", "memory_in_bytes", "cpu_time_in_nanos", "number_of_pending_tasks"}
+
+// numbers are where numbers stand that each server gives out as it likes: of tasks.
+var numbers = regexp.MustCompile(`\.(tasks|children)(\..*)?\.id$`)
 
 // counted are members named like volatile ones whose values do count where they stand.
 var counted = regexp.MustCompile(`_shards\.total|_nodes\.total|hits\.total`)
@@ -132,7 +135,7 @@ func compareTrees(path string, here, there *tree) []difference {
 			all = append(all, compareTrees(path, here.items[i], there.items[i])...)
 		}
 		return all
-	case free, slices.Contains(volatile, name) && !counted.MatchString(path):
+	case free, slices.Contains(volatile, name) && !counted.MatchString(path), numbers.MatchString(path):
 		return nil
 	case withoutTaskNumbers(here.text) != withoutTaskNumbers(there.text):
 		return []difference{{path, quote(here.text), quote(there.text)}}

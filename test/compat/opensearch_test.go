@@ -28,7 +28,7 @@ func startOpenSearch(t *testing.T, launcher string) string {
 	}
 	var out bytes.Buffer
 	cmd := exec.Command(launcher, "start", t.TempDir(), port,
-		"cluster.name="+clusterName, "node.name="+nodeName, "wlm.workload_group.mode=enabled")
+		"cluster.name="+clusterName, "node.name="+nodeName, "node.roles=cluster_manager,data", "wlm.workload_group.mode=enabled")
 	cmd.Env = append(os.Environ(), "UNTIL_EOF=yes")
 	cmd.Stdout, cmd.Stderr = &out, &out
 	alive, err := cmd.StdinPipe() // closed, should this process die, by the system
