@@ -20,6 +20,10 @@ type Transport interface {
 	Query(ctx context.Context, r *QueryRequest, done func(*QueryResult, error))
 	// Fetch asks for the contents of documents that a query found.
 	Fetch(ctx context.Context, r *FetchRequest, done func(*FetchResult, error))
+	// Close tells that a reader is not needed any more, so that the shard need not
+	// keep it. It returns at once and may be left out: then the shard keeps it for
+	// as long as the query said. No reader is fine, too.
+	Close(r Reader)
 }
 
 // ID names one shard of one index.
@@ -60,6 +64,10 @@ type QueryRequest struct {
 	Matches int           // how many documents match; -1: as many as the shard holds
 	Timeout time.Duration // counted from the start of the work; negative: none
 	Work    Work
+
+	// Keep is how long the reader of the answer is wanted, counted from its last use:
+	// for a fetch or for the next page. 0: nothing will ask for it.
+	Keep time.Duration
 }
 
 // InlineFetch is a fetch that rides on a query.

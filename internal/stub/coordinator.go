@@ -31,6 +31,7 @@ type coordinator struct {
 	partial    bool // failing shards may be left out of the answer
 	concurrent int  // shards asked at once
 	timeout    time.Duration
+	scroll     time.Duration // how long a scroll is kept after this page
 
 	one       single               // where the next three are when there is one target, as most often
 	requests  []shard.QueryRequest // one for each target, as are the next two
@@ -71,6 +72,7 @@ func (x *execution) coordinate(ctx context.Context, t *tasks.Task, l search.Limi
 		partial:    l.AllowPartialResults(x.options.partial),
 		concurrent: l.MaxConcurrentShardRequests(x.options.concurrent),
 		timeout:    l.Timeout(x.options.timeout),
+		scroll:     l.ScrollKeepAlive,
 	}
 	if len(targets) == 1 {
 		c.requests, c.queries, c.taken = c.one.request[:], c.one.query[:], c.one.taken[:]
@@ -119,6 +121,7 @@ func (c *coordinator) query() error {
 			Matches: t.cost.matches(t.id.Number),
 			Timeout: c.timeout,
 			Work:    t.cost.query(t.id.Number),
+			Keep:    c.keep(),
 		}
 		if len(c.targets) == 1 && o.size > 0 {
 			r.Fetch = &shard.InlineFetch{From: o.from, Work: t.cost.fetch(t.id.Number)}
@@ -134,6 +137,21 @@ func (c *coordinator) query() error {
 	return c.settleQuery()
 }
 
+// keepReaders is how long a shard is to keep what it has read for what comes
+// next, which can be late when other shards are slow.
+const keepReaders = 5 * time.Minute
+
+// keep is how long the readers of the query phase are wanted.
+func (c *coordinator) keep() time.Duration {
+	switch {
+	case c.x.isScroll():
+		return keepReaders + max(c.scroll, c.x.request.ScrollKeepAlive)
+	case len(c.targets) > 1 && c.x.options.size > 0:
+		return keepReaders
+	}
+	return 0 // the documents come with the query, or none do
+}
+
 func (c *coordinator) parent() shard.Task {
 	id := c.task.ID()
 	return shard.Task{Node: id.Node, Number: id.Number}
@@ -143,6 +161,9 @@ func (c *coordinator) parent() shard.Task {
 func (c *coordinator) settleQuery() error {
 	for i := range c.queries {
 		q := &c.queries[i]
+		if q.err == nil && c.requests[i].Keep > 0 && c.targets[i].reader == nil {
+			c.x.readers = append(c.x.readers, q.result.Reader)
+		}
 		if q.err == nil && q.result.TimedOut {
 			c.timedOut = true
 			if !c.partial {

@@ -27,6 +27,10 @@ type Config struct {
 
 	Defaults Cost // of searches on indices that say nothing
 
+	// Shards says where the shards of a search are asked, given how those of this
+	// engine are. Nil: they are all here.
+	Shards func(local shard.Transport) shard.Transport
+
 	// Nested carries out a search on behalf of another one, whose execution's
 	// context it is given. Nil: a search that asks for one is refused.
 	Nested func(context.Context, *search.Request) (*search.Response, error)
@@ -49,9 +53,10 @@ const (
 type Engine struct {
 	config Config
 	pool   *pool
-	shards shard.Transport
-	work   budget // memory held by running phases
-	stored budget // memory taken by documents
+	local  *local
+	shards shard.Transport // of all
+	work   budget          // memory held by running phases
+	stored budget          // memory taken by documents
 
 	mu         sync.RWMutex
 	indices    map[string]*index
@@ -74,9 +79,16 @@ func New(c Config) *Engine {
 		stored:  budget{what: whatDocuments, key: "node.heap_size", limit: c.MaxDocumentBytes},
 		indices: make(map[string]*index),
 	}
-	e.shards = &local{engine: e}
+	e.local = &local{engine: e}
+	e.shards = e.local
+	if c.Shards != nil {
+		e.shards = c.Shards(e.local)
+	}
 	return e
 }
+
+// Local asks the shards of this engine, on behalf of a search anywhere.
+func (e *Engine) Local() shard.Transport { return e.local }
 
 // Close stops the workers. Work under way ends at its next step and fails, that
 // with ignore_cancel too; waiting work fails at once. Close returns when all

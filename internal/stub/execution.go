@@ -35,8 +35,9 @@ type execution struct {
 	request *search.Request
 	options options
 
-	opened bool     // the first page of a scroll has been read
-	shards []target // of a scroll
+	opened  bool     // the first page of a scroll has been read
+	shards  []target // of a scroll
+	readers []shard.Reader
 }
 
 var _ search.Execution = (*execution)(nil)
@@ -70,8 +71,14 @@ func (x *execution) Description() string {
 	return b.String()
 }
 
-// Close forgets what a scroll reads.
-func (x *execution) Close() { x.shards = nil }
+// Close forgets what the search has read, and lets the shards do so.
+func (x *execution) Close() {
+	x.shards = nil
+	for _, r := range x.readers {
+		x.engine.shards.Close(r)
+	}
+	x.readers = nil
+}
 
 // Execute asks the shards and puts their answers together. Besides the errors of
 // the indices it returns *search.PhaseError.

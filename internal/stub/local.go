@@ -52,6 +52,9 @@ func (l *local) Fetch(ctx context.Context, r *shard.FetchRequest, done func(*sha
 	begin(ctx, r.Parent, &shardWork[*shard.FetchResult]{engine: l.engine, id: r.Shard, action: action, light: r.Work.Free(), do: l.fetch(r), done: done})
 }
 
+// Close does nothing: a reader is memory that nobody else has.
+func (l *local) Close(shard.Reader) {}
+
 // begin has work done on the pool under a task of its own, a child of parent.
 func begin[T any](ctx context.Context, parent shard.Task, w *shardWork[T]) {
 	if w.task, w.err = w.engine.register(ctx, w.action, w.id, parent); w.err != nil {
