@@ -115,6 +115,7 @@ func TestPrograms(t *testing.T) {
 
 // TestCurl runs the client that is a script around curl.
 func TestCurl(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"bash", "curl", "gzip"} {
 		if _, err := toolchain(name); err != nil {
 			if *wanted != "" {
