@@ -83,6 +83,10 @@ check: ## Test, vet, lint and look at the formatting and the modules: before a c
 	go mod tidy -diff
 	tools/tool golangci-lint run ./...
 
+.PHONY: rest-reference
+rest-reference: ## Make docs/rest-api.md of openapi.yaml
+	go test ./test/openapi -run TestReference -update
+
 .PHONY: demo
 demo: ## Run the demonstration: a server, a group, more searches than its limit
 	go run ./cmd/wlmserver demo
