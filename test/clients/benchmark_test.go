@@ -38,18 +38,18 @@ func TestBenchmark(t *testing.T) {
 		"--pipeline=benchmark-only", "--offline", "--workload-path="+workload, "--target-hosts="+strings.TrimPrefix(wire.URL, "http://"),
 		"--on-error=abort", "--results-format=csv", "--results-file="+results)
 	c.Env = append(os.Environ(), "BENCHMARK_HOME="+home)
-	s.check(t, "from start to summary", func(t *testing.T) {
+	s.count(t.Run("from start to summary", func(t *testing.T) {
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}
-	})
-	s.check(t, "summary: every task, without errors", func(t *testing.T) { checkSummary(t, results) })
-	s.check(t, "the searches waited, and none was refused", func(t *testing.T) {
+	}))
+	s.count(t.Run("summary: every task, without errors", func(t *testing.T) { checkSummary(t, results) }))
+	s.count(t.Run("the searches waited, and none was refused", func(t *testing.T) {
 		if got := p.Stats(group); got.Queued == 0 || got.QueueRejections != 0 || got.Completions < 40 {
 			t.Errorf("%+v", got)
 		}
-	})
-	s.check(t, "wire: nothing was asked for in vain", func(t *testing.T) {
+	}))
+	s.count(t.Run("wire: nothing was asked for in vain", func(t *testing.T) {
 		all, err := wire.exchanges()
 		if err != nil || len(all) < 50 {
 			t.Fatalf("%d exchanges, %v", len(all), err)
@@ -67,7 +67,7 @@ func TestBenchmark(t *testing.T) {
 				}
 			}
 		}
-	})
+	}))
 }
 
 // checkSummary reads the results, which have a metric, a task, a value and its unit a line.

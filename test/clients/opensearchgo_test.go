@@ -26,8 +26,31 @@ func TestOpensearchGo(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "go")
 	u := &goUser{site: s, client: connect(t, opensearch.Config{Addresses: []string{s.open.URL}})}
-	for _, name := range checks {
-		s.check(t, name, u.checks()[name])
+	s.count(t.Run("product", u.product))
+	s.count(t.Run("ping", u.ping))
+	s.count(t.Run("groups", u.groups))
+	s.count(t.Run("settings", u.settings))
+	s.count(t.Run("bulk", u.bulk))
+	s.count(t.Run("search", u.search))
+	s.count(t.Run("count", u.count))
+	s.count(t.Run("msearch", u.msearch))
+	s.count(t.Run("scroll", u.scroll))
+	s.count(t.Run("tasks list", u.tasksList))
+	s.count(t.Run("tasks get", u.tasksGet))
+	s.count(t.Run("tasks cancel parked", u.cancelParked))
+	s.count(t.Run("tasks cancel running", u.cancelRunning))
+	s.count(t.Run("error 400", u.error400))
+	s.count(t.Run("error 401", u.error401))
+	s.count(t.Run("error 403", u.error403))
+	s.count(t.Run("error 404", u.error404))
+	s.count(t.Run("error 405", u.error405))
+	s.count(t.Run("error 429", u.error429))
+	s.count(t.Run("error 500", u.error500))
+	s.count(t.Run("retry after", u.retryAfter))
+	s.count(t.Run("gzip", u.gzip))
+	s.count(t.Run("keep-alive", u.keepAlive))
+	if n := s.passed + s.failed; n != len(checks) {
+		t.Errorf("%d checks instead of %d", n, len(checks))
 	}
 	s.judge(t)
 }
@@ -40,17 +63,6 @@ type goUser struct {
 	// One search that runs and one that is parked, which the checks of tasks look at and end.
 	calls map[string]<-chan error // by the state of the search
 	ids   map[string]string
-}
-
-func (u *goUser) checks() map[string]func(*testing.T) {
-	return map[string]func(*testing.T){
-		"product": u.product, "ping": u.ping, "groups": u.groups, "settings": u.settings, "bulk": u.bulk, "search": u.search,
-		"count": u.count, "msearch": u.msearch, "scroll": u.scroll, "tasks list": u.tasksList, "tasks get": u.tasksGet,
-		"tasks cancel parked":  func(t *testing.T) { u.cancel(t, "waiting") },
-		"tasks cancel running": func(t *testing.T) { u.cancel(t, "running") },
-		"error 400":            u.error400, "error 401": u.error401, "error 403": u.error403, "error 404": u.error404, "error 405": u.error405,
-		"error 429": u.error429, "error 500": u.error500, "retry after": u.retryAfter, "gzip": u.gzip, "keep-alive": u.keepAlive,
-	}
 }
 
 // connect makes a client whose connections end with the test.
@@ -97,14 +109,14 @@ func do[T any](ctx context.Context, c *opensearchapi.Client, r raw, v *T) error 
 	return err
 }
 
-// wantError checks that err is the client's error for this status and type, and gives it.
-func wantError(t *testing.T, err error, status int, kind string) *opensearch.StructError {
+// wantError checks that err is the client's error for this status and type, and gives what it tells.
+func wantError(t *testing.T, err error, status int, kind string) opensearch.Err {
 	t.Helper()
 	typed, ok := errors.AsType[*opensearch.StructError](err)
 	if !ok || typed.Status != status || typed.Err.Type != kind || typed.Err.Reason == "" || len(typed.Err.RootCause) == 0 {
 		t.Fatalf("not a [%s] with %d: %v", kind, status, err)
 	}
-	return typed
+	return typed.Err
 }
 
 // group is what is read of a workload group.
@@ -367,21 +379,26 @@ func (u *goUser) tasksGet(t *testing.T) {
 	wantError(t, err, http.StatusNotFound, "resource_not_found_exception")
 }
 
-func (u *goUser) cancel(t *testing.T, state string) {
+func (u *goUser) cancelParked(t *testing.T) { u.cancel(t, "waiting", "task_cancelled_exception") }
+func (u *goUser) cancelRunning(t *testing.T) {
+	u.cancel(t, "running", "search_phase_execution_exception")
+}
+
+func (u *goUser) cancel(t *testing.T, state, kind string) {
+	t.Helper()
 	res, err := u.client.Tasks.Cancel(t.Context(), opensearchapi.TasksCancelReq{TaskID: u.ids[state]})
 	if err != nil || len(res.Nodes) != 1 || len(res.NodeFailures) != 0 {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	kind := map[string]string{"waiting": "task_cancelled_exception", "running": "search_phase_execution_exception"}[state]
-	if e := wantError(t, <-u.calls[state], http.StatusInternalServerError, kind); e.Err.RootCause[0].Type != "task_cancelled_exception" {
-		t.Error(e)
+	if e := wantError(t, <-u.calls[state], http.StatusInternalServerError, kind); e.RootCause[0].Type != "task_cancelled_exception" {
+		t.Errorf("%+v", e)
 	}
 }
 
 func (u *goUser) error400(t *testing.T) {
 	_, err := u.client.Search(t.Context(), &opensearchapi.SearchReq{Body: strings.NewReader(`{"query":{"nosuch":{}}}`)})
-	if e := wantError(t, err, http.StatusBadRequest, "parsing_exception"); !strings.Contains(e.Err.Reason, "nosuch") {
-		t.Error(e)
+	if e := wantError(t, err, http.StatusBadRequest, "parsing_exception"); !strings.Contains(e.Reason, "nosuch") {
+		t.Errorf("%+v", e)
 	}
 }
 

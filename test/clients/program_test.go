@@ -214,11 +214,11 @@ func (s *site) run(t *testing.T, c *exec.Cmd) {
 			continue
 		}
 		left = slices.Delete(left, i, i+1)
-		s.check(t, name, func(t *testing.T) {
+		s.count(t.Run(name, func(t *testing.T) {
 			if reason != "" {
 				t.Error(reason)
 			}
-		})
+		}))
 	}
 	if err := c.Wait(); err != nil && !t.Failed() {
 		t.Error(err)

@@ -71,10 +71,9 @@ func (s *site) countAtEnd(t *testing.T, name string) {
 	})
 }
 
-// check is t.Run that counts.
-func (s *site) check(t *testing.T, name string, f func(t *testing.T)) {
-	t.Helper()
-	if t.Run(name, f) {
+// count takes what t.Run gives for a check.
+func (s *site) count(passed bool) {
+	if passed {
 		s.passed++
 	} else {
 		s.failed++
@@ -92,7 +91,7 @@ func (s *site) judge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.check(t, "wire: every error is JSON", func(t *testing.T) {
+	s.count(t.Run("wire: every error is JSON", func(t *testing.T) {
 		seen := map[int]bool{}
 		for _, e := range slices.Concat(open, guarded) {
 			if e.response.StatusCode >= 400 {
@@ -107,8 +106,8 @@ func (s *site) judge(t *testing.T) {
 				t.Errorf("no answer was %d", status)
 			}
 		}
-	})
-	s.check(t, "wire: every answer is as openapi.yaml says", func(t *testing.T) {
+	}))
+	s.count(t.Run("wire: every answer is as openapi.yaml says", func(t *testing.T) {
 		described, err := openapi.Load()
 		if err != nil {
 			t.Fatal(err)
@@ -123,8 +122,8 @@ func (s *site) judge(t *testing.T) {
 				t.Error(err)
 			}
 		}
-	})
-	s.check(t, "wire: gzip both ways", func(t *testing.T) {
+	}))
+	s.count(t.Run("wire: gzip both ways", func(t *testing.T) {
 		sent, received := 0, 0
 		for _, e := range open {
 			if !strings.HasPrefix(e.request.Header.Get("X-Opaque-Id"), gzipMark) || e.response.StatusCode != http.StatusOK {
@@ -140,8 +139,8 @@ func (s *site) judge(t *testing.T) {
 		if sent == 0 || received == 0 {
 			t.Errorf("%d compressed bodies were taken, %d compressed answers were given", sent, received)
 		}
-	})
-	s.check(t, "wire: a connection outlives errors", func(t *testing.T) {
+	}))
+	s.count(t.Run("wire: a connection outlives errors", func(t *testing.T) {
 		statuses := map[int][]int{} // by connection
 		for _, e := range open {
 			if strings.HasPrefix(e.request.Header.Get("X-Opaque-Id"), keepAliveMark) {
@@ -156,7 +155,7 @@ func (s *site) judge(t *testing.T) {
 		if len(statuses) != 1 {
 			t.Errorf("one after the other, on %d connections: %v", len(statuses), statuses)
 		}
-	})
+	}))
 }
 
 // wellFormedError tells what a client that decodes errors strictly would stumble over.

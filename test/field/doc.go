@@ -10,6 +10,9 @@
 //	P7   settings out of range were accepted, stored, and failed later (OpenSearch #22649, #16432, #15495)
 //	P8   the first waiter gave up and those behind it were not woken (golang/go #37852; the test is in package wlm)
 //	P9   a client that left before the answer kept its permit for ever (sgl-project/sglang #31907, openfga/openfga #3106)
+//	P10  errors were plain text or broken JSON, and clients died of them (opensearch-project/opensearch-go #522, opensearch-js #698)
+//	P11  keys that a strict client needs were missing in tasks (opensearch-project/opensearch-java #2008, #356)
+//	P12  HEAD was answered with bytes, which the next answer began with (elastic/elasticsearch #21075, #92032)
 //	P13  a client that left was not noticed while its body was unread (golang/go #23262, #35681)
 //	P15  a queue went far past its stated size, because some ways into it did not look (OpenSearch #19129, elastic/elasticsearch #28547)
 package field
