@@ -98,7 +98,9 @@ func TestReadersAreKeptAndClosed(t *testing.T) {
 		check("no hits wanted", 0)
 		f.search("one", "{}")
 		check("one shard, whose documents come with the query", 0)
-		f.searchFails("golden?allow_partial_search_results=false", `{"ext":{"stub":{"fail_shards":1}}}`)
+		if err := f.searchFails("golden?allow_partial_search_results=false", `{"ext":{"stub":{"fail_shards":1}}}`); err.Error() == "" {
+			f.Error("an error without a text")
+		}
 		check("one of two shards fails", 1)
 
 		r := request("golden?size=1", `{"sort":"n"}`)
