@@ -11,6 +11,8 @@ COUNT ?= 6
 BASE ?= HEAD
 BENCH ?= .
 BENCHFLAGS ?=
+CLIENTS ?= all
+CLIENTSFLAGS ?=
 PACKAGES ?= ./...
 
 .PHONY: help
@@ -33,9 +35,17 @@ race: ## Run the tests under the race detector
 fuzz: ## Run every fuzz target for FUZZTIME (30s)
 	tools/fuzz $(FUZZTIME) $(PACKAGES)
 
+.PHONY: clients
+clients: ## Drive the server with OpenSearch's CLIENTS (all); the first time they are installed (minutes)
+	go test ./test/clients -v -count=1 -timeout 30m -clients '$(CLIENTS)' $(CLIENTSFLAGS)
+
 .PHONY: soak
 soak: ## Put the server under everything at once for SOAK (60s)
 	go test ./test/soak -v -timeout 0 -soak $(SOAK)
+
+.PHONY: model
+model: ## Visit every order of events that small clusters can see, kinds of trouble together too (minutes)
+	go test ./internal/sharedtier -run TestEveryOrder -v -model -timeout 0
 
 .PHONY: mutants
 mutants: ## Break chosen lines of the admission, one at a time: a test must notice each (minutes)

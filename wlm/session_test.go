@@ -17,7 +17,16 @@ type sessions struct{ now *handSession }
 
 type handSession struct {
 	handLink
-	dead bool
+	dead   bool
+	onSend func() // called once, before a message goes out
+}
+
+func (s *handSession) Send(k wlm.BucketKey, m []sharedtier.Message) {
+	if f := s.onSend; f != nil {
+		s.onSend = nil
+		f()
+	}
+	s.handLink.Send(k, m)
 }
 
 func (l *sessions) Session(wlm.BucketKey) wlm.Session {
@@ -130,6 +139,34 @@ func TestSessionBreaks(t *testing.T) {
 		if sent := third.take(); len(sent) != 3 {
 			t.Errorf("released %v", sent)
 		}
+	})
+}
+
+// TestMessagesStayInTheirSession: what piled up behind a message that was being sent when the session ended is not sent in the next.
+func TestMessagesStayInTheirSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, l := sessionHarness(t)
+		defer h.done()
+		id := h.create("g", limits("group", -1, 2, 1))
+		key := wlm.BucketKey{Group: id, Attribute: groups.ByGroup}
+		first, second := l.renew(h, &handSession{}), &handSession{}
+		all := h.startAll(2, wlm.Request{Group: id})
+		for n := range uint64(2) {
+			h.Receive(key, first, sharedtier.Message{Kind: sharedtier.Granted, Permit: permit(1 + n)})
+		}
+		hold := make(chan struct{})
+		first.onSend = func() { <-hold }
+		all[0].finish() // its release is being sent
+		synctest.Wait()
+		all[1].finish() // that of the other piles up
+		synctest.Wait()
+		l.renew(h, second)
+		close(hold)
+		synctest.Wait()
+		if sent := second.take(); len(sent) != 0 {
+			t.Errorf("the new session begins with %v, and there is nothing to say", sent)
+		}
+		finishAll(all)
 	})
 }
 

@@ -15,5 +15,15 @@
 //     This one rule keeps every waiter from being stranded.
 //   - A search that may not wait asks for one slot or nothing (Try) and is never remembered.
 //
-// Messages between one coordinator and one owner must arrive in the order in which they were sent, in both directions.
+// Messages between one coordinator and one owner travel in a session: they arrive in the order in which they were sent, in both
+// directions, or the session is over, and with it every question in it. A new one begins with all that the coordinator has
+// (Announce for each bucket, then Done).
+//
+// Which member owns a bucket is said by the ring, whose versions are the epochs. At every epoch each member that may own begins a
+// [Tenure] from nothing, and grants only when every member of the epoch has announced: so no change of the ring, and no restart, lifts
+// the number of searches that run above the limit. A session that is silent for its lease loses its permits; the coordinator, which
+// knows by its own clock when the owner last heard of it, uses none after that.
+//
+// The exploration in this package's tests visits every order of events that small clusters can see, and shows by planted faults that
+// each of these rules is needed.
 package sharedtier

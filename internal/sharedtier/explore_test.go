@@ -1,7 +1,9 @@
 package sharedtier_test
 
 import (
+	"flag"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strings"
 	"testing"
@@ -9,301 +11,269 @@ import (
 	"github.com/wlmserver/wlmserver/internal/sharedtier"
 )
 
-// world is a small instance of the shared tier: coordinators with their queues, one owner, and what is under way between them.
-// The tests below visit every order in which its events can happen.
-type world struct {
-	instance
-	owner    sharedtier.Owner
-	coords   []coordinator
-	all      []search
-	ownerSaw int // of the toggled limit, as a coordinator's tier
-}
+var products = flag.Bool("model", false, "explore the products of fault kinds too: minutes")
 
-// instance says how small.
-type instance struct {
-	coords, searches int // searches of each coordinator
-	limit, size      int
-	cancels          int  // at most
-	tries            bool // every second search may not wait
-	toggles          bool // the limit goes and comes back, seen by each side at its own time
-}
-
-type coordinator struct {
-	tier     int // 0: not yet gone, 1: gone, 2: back
-	counts   sharedtier.Coordinator
-	queue    []int // searches, oldest first
-	up, down []sharedtier.Message
-}
-
-type search struct {
-	coord  int
-	state  byte // 'n'ew, 'p'ending, 'w'aiting, 't'rying, 'r'unning, 'd'one, 'c'ancelled, 'f'ull
-	try    bool // it may not wait
-	permit sharedtier.PermitID
-}
-
-func newWorld(of instance) *world {
-	w := &world{instance: of, coords: make([]coordinator, of.coords)}
-	w.owner = sharedtier.NewOwner()
-	w.owner.Limit = of.limit
-	for i := range w.coords {
-		w.coords[i].counts.On, w.coords[i].counts.Linked = true, true
-		w.coords[i].counts.Size = of.size
+// key encodes what decides about the world's future. Coordinators are alike, so the smallest encoding over their orders stands for all.
+func (w *world) key(perms [][]int8) (best []byte) {
+	for _, order := range perms {
+		b := w.encode(order)
+		if best == nil || slices.Compare(b, best) < 0 {
+			best = b
+		}
 	}
-	for i := range of.coords * of.searches {
-		w.all = append(w.all, search{coord: i % of.coords, state: 'n', try: of.tries && i/of.coords%2 == 1})
-	}
-	return w
+	return best
 }
 
-// replay makes the world that a list of moves leads to.
-func replay(start func() *world, moves []string) *world {
-	w := start()
-	for _, m := range moves {
-		for _, move := range w.moves() {
-			if move.name == m {
-				move.do()
-				break
+// encode writes the world with its coordinators in an order of choice. Sessions and permits get numbers in the order in which they
+// are met, since only which is which matters.
+func (w *world) encode(order []int8) []byte {
+	place := make([]byte, len(order))
+	for i, c := range order {
+		place[c] = byte(i)
+	}
+	var permits []sharedtier.PermitID
+	names := sharedtier.Names{
+		Member: func(m sharedtier.Member) byte { return place[index(m)] },
+		Session: func(m sharedtier.Member, n uint64) byte {
+			k := &w.coords[index(m)]
+			for i, s := range append([]*stream{k.now}, k.old...) {
+				if s.number == n {
+					return byte(i + 1)
+				}
+			}
+			return 0 // none, or one that is over
+		},
+		Permit: func(p sharedtier.PermitID) byte {
+			if p == (sharedtier.PermitID{}) {
+				return 0
+			}
+			i := slices.Index(permits, p)
+			if i < 0 {
+				i, permits = len(permits), append(permits, p)
+			}
+			return byte(i + 1)
+		},
+	}
+	b := make([]byte, 0, 256)
+	b = append(b, byte(w.published), byte(w.cancels), byte(w.cuts), byte(w.pauses), byte(w.limitSaw))
+	for _, c := range order {
+		k := &w.coords[c]
+		b = append(b, byte(k.epoch), byte(k.tier), flagOf(k.paused), flagOf(k.expired))
+		b = k.counts.AppendState(b)
+		for i := int(c); i < len(w.all); i += len(w.coords) {
+			s := &w.all[i]
+			b = append(b, s.state, flagOf(s.local), flagOf(s.lapsed), names.Permit(s.permit))
+		}
+		b = append(b, byte(len(k.queue)))
+		for _, x := range k.queue {
+			b = append(b, byte(int(x)/len(w.coords)))
+		}
+		b = append(b, byte(len(k.old)))
+		for _, s := range append([]*stream{k.now}, k.old...) {
+			b = append(b, byte(s.owner), byte(s.epoch), flagOf(s.cut), flagOf(s.cutHeard), flagOf(s.opened))
+			for _, flights := range [][]flight{s.up, s.down} {
+				b = append(b, byte(len(flights)))
+				for _, f := range flights {
+					m := f.Message
+					if m.Try != 0 {
+						m.Try = 1 + (m.Try-1)/uint64(len(w.coords))
+					}
+					b = sharedtier.AppendMessage(append(b, byte(f.epoch), flagOf(f.open)), m, names)
+				}
 			}
 		}
 	}
-	return w
+	members := make([]sharedtier.Member, len(order))
+	for i, c := range order {
+		members[i] = member(c)
+	}
+	for _, o := range w.owners {
+		b = o.tenure.AppendState(append(b, byte(o.epoch)), bucket{}, members, names)
+	}
+	return b
 }
 
-type move struct {
-	name string
-	do   func()
+func flagOf(v bool) byte {
+	if v {
+		return 1
+	}
+	return 0
 }
 
-// moves are the events that can happen next.
-func (w *world) moves() []move {
-	var out []move
-	for i := range w.all {
-		s := &w.all[i]
-		c := &w.coords[s.coord]
-		switch {
-		case s.state == 'n' && (i < len(w.coords) || w.all[i-len(w.coords)].state != 'n'):
-			out = append(out, move{fmt.Sprintf("search %d arrives", i), func() { w.arrive(i) }})
-		case (s.state == 'p' || s.state == 'w') && w.cancels > 0:
-			out = append(out, move{fmt.Sprintf("search %d is cancelled", i), func() {
-				w.cancels--
-				c.queue = slices.DeleteFunc(c.queue, func(x int) bool { return x == i })
-				c.counts.Cancel(s.state == 'w')
-				s.state = 'c'
-				w.apply(s.coord, c.counts.Settle(nil))
-			}})
-		case s.state == 'r':
-			out = append(out, move{fmt.Sprintf("search %d ends", i), func() {
-				s.state = 'd'
-				c.up = append(c.up, sharedtier.Message{Kind: sharedtier.Release, Permit: s.permit})
-				w.apply(s.coord, c.counts.Settle(nil))
-			}})
+// permutations lists all orders of n things.
+func permutations(n int) (out [][]int8) {
+	var grow func([]int8)
+	grow = func(p []int8) {
+		if len(p) == n {
+			out = append(out, slices.Clone(p))
+			return
+		}
+		for i := range int8(n) {
+			if !slices.Contains(p, i) {
+				grow(append(p, i))
+			}
 		}
 	}
-	if w.toggles && w.ownerSaw < 2 {
-		out = append(out, move{"the owner's limit changes", func() {
-			w.ownerSaw++
-			w.owner.Limit = []int{0, w.limit}[w.ownerSaw-1]
-			w.send(w.owner.Push(nil))
-		}})
-	}
-	for i := range w.coords {
-		c := &w.coords[i]
-		if w.toggles && c.tier < 2 {
-			out = append(out, move{fmt.Sprintf("coordinator %d sees the limit change", i), func() {
-				c.tier++
-				w.apply(i, c.counts.SetOn(c.tier == 2, nil))
-			}})
-		}
-		if len(c.up) > 0 {
-			out = append(out, move{fmt.Sprintf("the owner hears %d", i), func() {
-				m := c.up[0]
-				c.up = c.up[1:]
-				w.send(w.owner.Receive(member(i), m, nil))
-			}})
-		}
-		if len(c.down) > 0 {
-			out = append(out, move{fmt.Sprintf("coordinator %d hears", i), func() {
-				m := c.down[0]
-				c.down = c.down[1:]
-				if m.Try != 0 {
-					w.answer(i, m)
-					return
-				}
-				head := len(c.queue) > 0 && w.all[c.queue[0]].state == 'w'
-				w.apply(i, c.counts.Receive(m, head, nil))
-			}})
-		}
-	}
+	grow(nil)
 	return out
 }
 
-func member(i int) sharedtier.Member    { return sharedtier.Member(rune('a' + i)) }
-func index(m sharedtier.Member) (i int) { return int(m[0] - 'a') }
-
-func (w *world) send(out []sharedtier.Outgoing) {
-	for _, o := range out {
-		to := &w.coords[index(o.To)]
-		to.down = append(to.down, o.Message)
-	}
+// found is what an exploration ends with.
+type found struct {
+	states, ends int
+	wrong        string // empty: nothing is
+	path         []string
 }
 
-// answer takes in the answer to a try. A search that was let go meanwhile gives the permit back.
-func (w *world) answer(coord int, m sharedtier.Message) {
-	s := &w.all[m.Try-1]
-	switch {
-	case m.Kind == sharedtier.Granted:
-		s.state, s.permit = 'r', m.Permit
-	default:
-		s.state = 'f'
+// explore visits every state that an instance can reach, by the shortest ways, until something is wrong. States are told apart by
+// two hashes of 64 bits each: that two of a few million fall together by chance is out of the question.
+func explore(of instance) found {
+	type node struct {
+		from int32
+		how  move
 	}
-}
-
-func (w *world) arrive(i int) {
-	s := &w.all[i]
-	c := &w.coords[s.coord]
-	if s.try {
-		if len(c.queue) > 0 {
-			s.state = 'f' // it must not overtake
-			return
+	seeds := [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+	perms := permutations(of.coords)
+	seen := make(map[[2]uint64]struct{})
+	fresh := func(w *world) bool {
+		w.tidy()
+		k := w.key(perms)
+		h := [2]uint64{maphash.Bytes(seeds[0], k), maphash.Bytes(seeds[1], k)}
+		if _, known := seen[h]; known {
+			return false
 		}
-		s.state = 't'
-		c.up = append(c.up, sharedtier.Message{Kind: sharedtier.Try, Try: uint64(i + 1)})
-		return
+		seen[h] = struct{}{}
+		return true
 	}
-	outcome, fx := c.counts.Arrive(nil)
-	switch outcome {
-	case sharedtier.Full:
-		s.state = 'f'
-		return
-	case sharedtier.BecomesPending:
-		s.state = 'p'
-	case sharedtier.BecomesWaiting:
-		s.state = 'w'
-	}
-	c.queue = append(c.queue, i)
-	w.apply(s.coord, fx)
-}
-
-func (w *world) apply(coord int, fx []sharedtier.Effect) {
-	c := &w.coords[coord]
-	for _, e := range fx {
-		switch e.Kind {
-		case sharedtier.Send:
-			c.up = append(c.up, e.Message)
-		case sharedtier.RunOldest:
-			s := &w.all[c.queue[0]]
-			c.queue = slices.Delete(c.queue, 0, 1)
-			s.state, s.permit = 'r', e.Permit
-		case sharedtier.PromoteOldestPending:
-			i := slices.IndexFunc(c.queue, func(x int) bool { return w.all[x].state == 'p' })
-			w.all[c.queue[i]].state = 'w'
-		case sharedtier.RefuseNewestPending:
-			for i, x := range slices.Backward(c.queue) {
-				if s := &w.all[x]; s.state == 'p' {
-					s.state = 'f'
-					c.queue = slices.Delete(c.queue, i, i+1)
-					break
-				}
+	start := newWorld(&of)
+	fresh(start)
+	nodes, todo := []node{{from: -1}}, []*world{start}
+	var f found
+	for at := 0; at < len(todo); at++ {
+		w := todo[at]
+		todo[at] = nil
+		moves := w.moves()
+		if len(moves) == 0 {
+			f.ends++
+		}
+		if f.wrong = w.wrong(len(moves) == 0); f.wrong != "" {
+			for i := int32(at); i > 0; i = nodes[i].from {
+				f.path = append(f.path, nodes[i].how.String())
+			}
+			slices.Reverse(f.path)
+			break
+		}
+		for _, m := range moves {
+			next := w.clone()
+			m.do(next)
+			if fresh(next) {
+				nodes, todo = append(nodes, node{int32(at), m}), append(todo, next)
 			}
 		}
 	}
+	f.states = len(nodes)
+	return f
 }
 
-// key tells worlds apart: equal keys have equal futures.
-func (w *world) key() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d %d %+v|", w.cancels, w.ownerSaw, w.owner)
-	for i := range w.coords {
-		fmt.Fprintf(&b, "%+v|", w.coords[i])
-	}
-	fmt.Fprintf(&b, "%v", w.all)
-	return b.String()
-}
-
-// fault says what is wrong with the world, if anything.
-func (w *world) fault() string {
-	running, waitings := 0, make([]int, len(w.coords))
-	for _, s := range w.all {
-		switch s.state {
-		case 'r':
-			running++
-		case 'w':
-			waitings[s.coord]++
-		}
-	}
-	if running > w.limit {
-		return fmt.Sprintf("%d searches run under a limit of %d", running, w.limit)
-	}
-	for i := range w.coords {
-		c := &w.coords[i]
-		if waitings[i] > w.size || waitings[i] != c.counts.Waiting || len(c.queue) != c.counts.Waiters() {
-			return fmt.Sprintf("coordinator %d has %d waiting in a queue of %d, counts %+v", i, waitings[i], len(c.queue), c.counts)
-		}
-	}
-	if len(w.moves()) > 0 {
-		return ""
-	}
-	for i, s := range w.all {
-		if s.state == 'p' || s.state == 'w' || s.state == 't' {
-			return fmt.Sprintf("all is quiet and search %d is stranded", i)
-		}
-	}
-	if w.owner.Held() > 0 || !w.owner.Idle() {
-		return fmt.Sprintf("all is quiet and the owner holds %+v", w.owner)
-	}
-	return ""
-}
-
-// TestEveryOrder visits every state that small instances can reach: never more searches run than the limit allows, and when all
-// is quiet nobody waits and no permit is out.
+// TestEveryOrder visits every state that small instances can reach, with each kind of trouble alone: never more searches run than the
+// limit allows, and when all is quiet nobody waits and no permit is out.
 func TestEveryOrder(t *testing.T) {
-	for _, of := range []instance{
-		{coords: 1, searches: 3, limit: 1, size: 3, cancels: 2},
-		{coords: 1, searches: 4, limit: 1, size: 2, cancels: 1},
-		{coords: 2, searches: 2, limit: 1, size: 2, cancels: 1},
-		{coords: 2, searches: 2, limit: 2, size: 1},
-		{coords: 3, searches: 1, limit: 1, size: 1, cancels: 1},
-		{coords: 1, searches: 4, limit: 1, size: 2, cancels: 1, tries: true},
-		{coords: 2, searches: 2, limit: 1, size: 1, tries: true},
-		{coords: 1, searches: 3, limit: 1, size: 2, cancels: 1, toggles: true},
-		{coords: 2, searches: 1, limit: 1, size: 1, toggles: true},
-	} {
-		t.Run(fmt.Sprintf("%+v", of), func(t *testing.T) {
+	instances := []instance{
+		{coords: 1, searches: 3, limit: 1, size: 3, cancels: 2, ring: "0"},
+		{coords: 1, searches: 4, limit: 1, size: 2, cancels: 1, ring: "0"},
+		{coords: 2, searches: 2, limit: 1, size: 2, cancels: 1, ring: "0"},
+		{coords: 2, searches: 2, limit: 2, size: 1, ring: "0"},
+		{coords: 3, searches: 1, limit: 1, size: 1, cancels: 1, ring: "0"},
+		{coords: 1, searches: 4, limit: 1, size: 2, cancels: 1, tries: true, ring: "0"},
+		{coords: 2, searches: 2, limit: 1, size: 1, tries: true, ring: "0"},
+		{coords: 1, searches: 3, limit: 1, size: 2, cancels: 1, blinks: true, ring: "0"},
+		{coords: 2, searches: 1, limit: 1, size: 1, blinks: true, ring: "0"},
+		{coords: 2, searches: 1, limit: 1, size: 1, toggles: true, ring: "0"},
+		{coords: 2, searches: 2, limit: 1, size: 2, node: 1, ring: "0"},
+		{coords: 2, searches: 1, limit: 1, size: 1, ring: "00"},
+		{coords: 2, searches: 1, limit: 1, size: 1, ring: "01"},
+		{coords: 1, searches: 2, limit: 1, size: 1, ring: "010"},
+		{coords: 1, searches: 3, limit: 1, size: 2, tries: true, ring: "01"},
+		{coords: 2, searches: 1, limit: 1, size: 1, cuts: 1, ring: "0"},
+		{coords: 1, searches: 3, limit: 1, size: 2, cuts: 2, tries: true, ring: "0"},
+		{coords: 2, searches: 1, limit: 1, size: 1, pauses: 1, cuts: 1, ring: "0"},
+		{coords: 2, searches: 2, limit: 1, size: 2, pauses: 1, ring: "0"},
+		{coords: 2, searches: 2, limit: 1, size: 2, cuts: 1, ring: "0"},
+	}
+	if *products {
+		instances = append(instances,
+			instance{coords: 2, searches: 1, limit: 1, size: 1, ring: "010"},
+			instance{coords: 2, searches: 2, limit: 1, size: 2, ring: "01", cancels: 1},
+			instance{coords: 2, searches: 2, limit: 1, size: 2, cuts: 1, cancels: 1, tries: true, ring: "0"},
+			instance{coords: 2, searches: 2, limit: 1, size: 2, cuts: 1, pauses: 1, ring: "0"},
+			instance{coords: 2, searches: 1, limit: 1, size: 1, cuts: 1, ring: "01"},
+			instance{coords: 2, searches: 1, limit: 1, size: 1, cuts: 1, ring: "00"},
+			instance{coords: 2, searches: 1, limit: 1, size: 1, pauses: 1, ring: "01"},
+			instance{coords: 2, searches: 2, limit: 1, size: 2, cancels: 1, toggles: true, blinks: true, ring: "0"},
+			instance{coords: 3, searches: 1, limit: 1, size: 1, ring: "01"},
+			instance{coords: 3, searches: 1, limit: 2, size: 1, cuts: 1, pauses: 1, ring: "0"},
+			instance{coords: 2, searches: 2, limit: 1, size: 2, cancels: 2, node: 1, cuts: 1, ring: "0"},
+			instance{coords: 1, searches: 3, limit: 1, size: 3, cancels: 1, cuts: 1, pauses: 1, ring: "010"},
+		)
+	}
+	for _, of := range instances {
+		t.Run(of.String(), func(t *testing.T) {
 			t.Parallel()
-			start := func() *world { return newWorld(of) }
-			states, ends := explore(t, start)
-			t.Logf("%d states, %d ends", states, ends)
-			if ends == 0 {
+			f := explore(of)
+			t.Logf("%d states, %d ends", f.states, f.ends)
+			if f.wrong != "" {
+				t.Errorf("%s after:\n  %s", f.wrong, strings.Join(f.path, "\n  "))
+			} else if f.ends == 0 {
 				t.Error("no end was reached: the exploration proves nothing")
 			}
 		})
 	}
 }
 
-func explore(t *testing.T, start func() *world) (states, ends int) {
-	t.Helper()
-	seen := map[string]bool{start().key(): true}
-	todo := [][]string{nil}
-	for len(todo) > 0 {
-		path := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		w := replay(start, path)
-		states++
-		if f := w.fault(); f != "" {
-			t.Fatalf("%s after:\n  %s", f, strings.Join(path, "\n  "))
-		}
-		moves := w.moves()
-		if len(moves) == 0 {
-			ends++
-		}
-		for _, m := range moves {
-			next := append(slices.Clone(path), m.name)
-			if n := replay(start, next); !seen[n.key()] {
-				seen[n.key()] = true
-				todo = append(todo, next)
+// TestPlantedFaults shows that the exploration can find something: each rule of the protocol is left out, and is missed.
+func TestPlantedFaults(t *testing.T) {
+	for _, of := range []instance{
+		{fault: noRuleR, coords: 2, searches: 2, limit: 1, size: 2, ring: "0"},
+		{fault: noGeneration, coords: 1, searches: 5, limit: 1, size: 3, cancels: 3, ring: "0"},
+		{fault: movedOnly, coords: 2, searches: 2, limit: 1, size: 2, ring: "00"},
+		{fault: movedOnly, coords: 2, searches: 1, limit: 1, size: 1, ring: "010"},
+		{fault: noAnnounce, coords: 2, searches: 2, limit: 1, size: 2, ring: "01"},
+		{fault: noResync, coords: 2, searches: 2, limit: 1, size: 2, cuts: 1, ring: "0"},
+		{fault: noLease, coords: 2, searches: 2, limit: 1, size: 2, pauses: 1, ring: "0"},
+		{fault: noRemember, coords: 1, searches: 2, limit: 1, size: 2, toggles: true, ring: "0"},
+		{fault: dropEmpty, coords: 1, searches: 5, limit: 1, size: 3, cancels: 3, ring: "0"},
+	} {
+		t.Run(of.String(), func(t *testing.T) {
+			t.Parallel()
+			f := explore(of)
+			if f.wrong == "" {
+				t.Fatalf("%d states, and nothing is wrong", f.states)
 			}
+			t.Logf("%d states: %s after %d steps", f.states, f.wrong, len(f.path))
+		})
+	}
+}
+
+func (i instance) String() string {
+	s := fmt.Sprintf("%d coordinators with %d searches, limit %d, size %d, ring %s", i.coords, i.searches, i.limit, i.size, i.ring)
+	for _, more := range []struct {
+		n    int
+		what string
+	}{{i.node, "node"}, {int(i.cancels), "cancels"}, {int(i.cuts), "cuts"}, {int(i.pauses), "pauses"}} {
+		if more.n > 0 {
+			s += fmt.Sprintf(", %s %d", more.what, more.n)
 		}
 	}
-	return states, ends
+	for _, more := range []struct {
+		on   bool
+		what string
+	}{{i.tries, "tries"}, {i.toggles, "the owner's limit comes and goes"}, {i.blinks, "the coordinators' limit comes and goes"}} {
+		if more.on {
+			s += ", " + more.what
+		}
+	}
+	if i.fault != noFault {
+		s += ": " + string(i.fault)
+	}
+	return s
 }

@@ -184,9 +184,11 @@ func (t *Tenure[K]) Tick(now time.Duration, posts []Post[K]) (_ []Post[K], ended
 			posts = t.expire(m, s, posts)
 		}
 	}
-	if t.Ready() {
-		return posts, ended
-	}
+	return t.giveUp(posts), ended
+}
+
+// giveUp answers the tries that have waited long enough for an owner that may not grant yet.
+func (t *Tenure[K]) giveUp(posts []Post[K]) []Post[K] {
 	for k, o := range t.buckets {
 		waiting := o.asked[:0]
 		for _, q := range o.asked {
@@ -200,7 +202,7 @@ func (t *Tenure[K]) Tick(now time.Duration, posts []Post[K]) (_ []Post[K], ended
 		o.asked = waiting
 		t.tidy(k, o)
 	}
-	return posts, ended
+	return posts
 }
 
 // expire ends a member's session and frees all that it has.
