@@ -15,4 +15,6 @@
 //	P12  HEAD was answered with bytes, which the next answer began with (elastic/elasticsearch #21075, #92032)
 //	P13  a client that left was not noticed while its body was unread (golang/go #23262, #35681)
 //	P15  a queue went far past its stated size, because some ways into it did not look (OpenSearch #19129, elastic/elasticsearch #28547)
+//
+// Beside them are the scenarios by which OpenSearch's own tests take workload groups through their life, written anew.
 package field
