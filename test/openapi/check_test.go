@@ -65,7 +65,10 @@ func TestCheck(t *testing.T) {
 		{"GET", "/_count", 400, `{"error":"x"}`, nil, "error"},
 		{"GET", "/_count", 400, strings.Replace(wrong, `,"reason":"r"},"status"`, `},"status"`, 1), nil, `at /error|"reason"`},
 
-		// Where several patterns fit, the one that is fixed the longest is meant.
+		// Where several patterns fit, the one is meant that is fixed the longest, and then the one that is fixed sooner again.
+		{"GET", "/_nodes/_local/stats", 200, `{"_nodes":{"total":1,"successful":1,"failed":0},"cluster_name":"c","nodes":{"n":{}}}`, nil, `"timestamp" is missing`},
+		{"GET", "/_nodes/stats/http", 200, `{"_nodes":{"total":1,"successful":1,"failed":0},"cluster_name":"c","nodes":{"n":{}}}`, nil, `"timestamp" is missing`},
+		{"GET", "/_nodes/_local/http", 200, `{"_nodes":{"total":1,"successful":1,"failed":0},"cluster_name":"c","nodes":{"n":{}}}`, nil, `"name" is missing`},
 		{"GET", "/_search/scroll", 404, wrong, nil, ""},
 		{"DELETE", "/_search/scroll", 404, `{"succeeded":true,"num_freed":0}`, nil, ""},
 		{"PUT", "/_count", 405, `{"error":"not allowed","status":405}`, nil, ""},

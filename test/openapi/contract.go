@@ -119,7 +119,7 @@ func (r *route) query() []string {
 
 // find is the operation that answers a request; nil if there is none. The path is as it was sent, with its escapes. As in
 // the server, a path that is described as it stands is never taken for one with parameters, a parameter is never empty, and
-// of several patterns the one with the longer fixed beginning wins.
+// of several patterns the one wins that is fixed where the others have a parameter, from the left.
 func (c *Contract) find(method, path string) *route {
 	if n := len(path) - 1; n > 0 && path[n] == '/' && path[n-1] != '/' {
 		path = path[:n]
@@ -132,21 +132,28 @@ func (c *Contract) find(method, path string) *route {
 		if r.method != method || fixed && r.path != path || !r.matches(segments) {
 			continue
 		}
-		if best == nil || fixedBeginning(r.path) > fixedBeginning(best.path) {
+		if best == nil || r.moreFixed(best) {
 			best = r
 		}
 	}
 	return best
 }
 
-func fixedBeginning(path string) int {
-	fixed, _, _ := strings.Cut(path, "{")
-	return len(fixed)
+// moreFixed says whether the pattern goes before another one that matches the same path.
+func (r *route) moreFixed(than *route) bool {
+	for i, segment := range r.segments {
+		if here, there := isParameter(segment), isParameter(than.segments[i]); here != there {
+			return there
+		}
+	}
+	return false
 }
+
+func isParameter(segment string) bool { return strings.HasPrefix(segment, "{") }
 
 func (r *route) matches(path []string) bool {
 	return slices.EqualFunc(r.segments, path, func(pattern, sent string) bool {
-		if strings.HasPrefix(pattern, "{") {
+		if isParameter(pattern) {
 			return sent != ""
 		}
 		return pattern == sent

@@ -75,35 +75,41 @@ func unaliased(n *yaml.Node) node {
 	return node{n}
 }
 
-// layOut prints an example as JSON: in one line where that is not longer than width, else a member in a line.
-func layOut(n node, width int) string {
+// layOut prints an example as JSON: in one line where that is not longer than width, with what is before it in the line, else a
+// member in a line.
+func layOut(n node, width, before int) string {
 	if n.Kind == yaml.ScalarNode {
 		if n.Tag != "!!str" {
 			return n.Value
 		}
-		var b strings.Builder
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(n.Value); err != nil {
-			panic(err) // a string can be encoded
-		}
-		return strings.TrimSuffix(b.String(), "\n")
+		return quote(n.Value)
 	}
 	var parts []string
 	for name, value := range n.members() {
-		parts = append(parts, layOut(node{&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name}}, 0)+": "+layOut(value, width-4-len(name)))
+		name = quote(name) + ": "
+		parts = append(parts, name+layOut(value, width-2, len(name)))
 	}
 	for _, item := range n.items() {
-		parts = append(parts, layOut(item, width-2))
+		parts = append(parts, layOut(item, width-2, 0))
 	}
 	opening, closing := "{", "}"
 	if n.Kind == yaml.SequenceNode {
 		opening, closing = "[", "]"
 	}
-	if line := strings.Join(parts, ", "); len(line)+2 <= width && !strings.Contains(line, "\n") {
+	if line := strings.Join(parts, ", "); before+len(line)+2 <= width && !strings.Contains(line, "\n") {
 		return opening + line + closing
 	}
 	return opening + "\n" + indent(strings.Join(parts, ",\n"), "  ") + "\n" + closing
+}
+
+func quote(text string) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(text); err != nil {
+		panic(err) // a string can be encoded
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // indent puts spaces before every line.

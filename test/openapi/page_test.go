@@ -302,9 +302,8 @@ func (f *fields) walk(path string, s node) {
 	}
 	for name, member := range s.at("properties").members() {
 		full := strings.TrimPrefix(path+"."+name, ".")
-		m := f.page.resolve(member)
-		if d := m.text("description"); d != "" && !f.seen["."+full] {
-			f.rows = append(f.rows, fmt.Sprintf("| `%s` | %s | %s |", full, value(m), cell(d)))
+		if d := member.text("description"); d != "" && !f.seen["."+full] {
+			f.rows = append(f.rows, fmt.Sprintf("| `%s` | %s | %s |", full, value(member), cell(d)))
 			f.seen["."+full] = true
 		}
 		f.walk(full, member)
@@ -339,7 +338,7 @@ func (p *page) request(op operation) {
 		case example.Kind == yaml.ScalarNode: // lines
 			command += " -H 'content-type: " + kind + "' --data-binary '\n" + example.Value + "'"
 		default:
-			command += " -H 'content-type: " + kind + "' -d '\n" + indent(layOut(example, 96), "  ") + "'"
+			command += " -H 'content-type: " + kind + "' -d '\n" + indent(layOut(example, 96, 0), "  ") + "'"
 		}
 	}
 	p.code("sh", command)
@@ -374,7 +373,7 @@ func (p *page) answers(s section) {
 		case example.Kind == yaml.ScalarNode:
 			p.code("", example.Value)
 		default:
-			p.code("json", layOut(example, 100))
+			p.code("json", layOut(example, 100, 0))
 		}
 		if kind == "application/json" {
 			p.fields("answer", s, content.at("schema"))
