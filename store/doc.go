@@ -11,8 +11,9 @@
 //	groups    group id -> groups.Encode
 //	rules     rule id -> rules.Encode
 //	settings  key -> text
+//	cluster   last_seen, what a node of a cluster saw last of its metadata
 //
-// Each of the last three is a [records.Repository]; its revision is the bucket's sequence.
+// Each of groups, rules and settings is a [records.Repository]; its revision is the bucket's sequence.
 //
 // A file of an older schema is brought up to this one when it is opened; then the older server refuses
 // it. A file of a newer schema is refused, and so is one that is damaged: nothing is repaired or dropped

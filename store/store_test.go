@@ -77,6 +77,13 @@ func TestContract(t *testing.T) {
 	}
 }
 
+// Two registries over one file are as good as two nodes.
+func TestWriters(t *testing.T) {
+	db := open(t, t.TempDir())
+	node := contract.Repositories{Groups: db.Groups(), Rules: db.Rules(), Settings: db.Settings()}
+	contract.Writers(t, node, node)
+}
+
 func TestNodeID(t *testing.T) {
 	next := reopening(t)
 	first, err := next().NodeID()
@@ -93,6 +100,21 @@ func TestNodeID(t *testing.T) {
 	}
 	if other, err := open(t, t.TempDir()).NodeID(); err != nil || other == first {
 		t.Errorf("id of another folder: %q, %v", other, err)
+	}
+}
+
+func TestLastSeen(t *testing.T) {
+	next := reopening(t)
+	if record, err := next().Last().Kept(t.Context()); record != nil || err != nil {
+		t.Errorf("a new file has seen %q, %v", record, err)
+	}
+	for _, record := range []string{"one", "another", strings.Repeat("long", 100_000)} {
+		if err := next().Last().Keep(t.Context(), []byte(record)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := next().Last().Kept(t.Context()); string(got) != record || err != nil {
+			t.Errorf("kept %.20q, %v; want %.20q", got, err, record)
+		}
 	}
 }
 

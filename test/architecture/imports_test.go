@@ -57,6 +57,7 @@ var arrows = map[string][]string{
 	}),
 
 	"internal/cluster/ring":           {},
+	"internal/cluster/meta":           {"internal/cluster/ring", "records", "groups", "rules", "settings"},
 	"internal/cluster/tier":           {"internal/cluster/ring", "wlm", "internal/sharedtier"},
 	"internal/cluster/tier/tiertest":  {"internal/cluster/ring", "internal/cluster/tier", "internal/sharedtier"},
 	"internal/cluster/peer/clusterpb": {},
