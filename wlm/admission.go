@@ -231,9 +231,7 @@ func (a *Admission) change(edit func(*policy)) {
 			b.leave(&s)
 		}
 	}
-	if o, ok := a.link.(*owners); ok {
-		o.limitsChanged()
-	}
+	a.link.LimitsChanged()
 }
 
 // Completed counts a task of the group that ended.

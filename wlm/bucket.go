@@ -85,8 +85,7 @@ func (b *bucket) adoptLocked(p *plan, s *step) {
 		b.emptyLocked(s)
 	}
 	if p.shared > 0 && b.session == nil {
-		b.session = b.a.link.Session(b.key)
-		b.counts.Linked = b.session != nil
+		b.renewLocked(s)
 	}
 	b.applyLocked(b.counts.SetOn(p.shared > 0 && p.parks(), nil), s)
 	b.drainLocked(s)

@@ -12,6 +12,9 @@ type Link interface {
 	// Session is the session with the bucket's owner at this moment; nil when there is none. It is called under the bucket's lock
 	// and must not wait. When sessions have changed, [Admission.Renew] has to be called.
 	Session(k BucketKey) Session
+
+	// LimitsChanged tells that [Admission.SharedLimit] may answer otherwise than before.
+	LimitsChanged()
 }
 
 // Session carries messages to one owner of buckets. Its answers come back through [Admission.Receive].
@@ -57,9 +60,10 @@ func (o *owners) shard(k BucketKey) *ownerShard {
 	return &o.shards[maphash.Comparable(o.seed, k)%shards]
 }
 
-// limit is what the policy of this moment allows the bucket.
-func (o *owners) limit(k BucketKey) int {
-	p, ok := o.a.policy.Load().groups[k.Group]
+// SharedLimit is how many permits of the shared tier the policy of this moment allows a bucket; 0 when it allows none, or the group is
+// unknown here.
+func (a *Admission) SharedLimit(k BucketKey) int {
+	p, ok := a.policy.Load().groups[k.Group]
 	if !ok || p.plan.attribute != k.Attribute {
 		return 0
 	}
@@ -78,7 +82,7 @@ func (o *owners) Send(k BucketKey, messages []sharedtier.Message) {
 		}
 		s.buckets[k] = w
 	}
-	w.machine.Limit = o.limit(k)
+	w.machine.Limit = o.a.SharedLimit(k)
 	w.out = w.machine.Push(w.out)
 	for _, m := range messages {
 		w.out = w.machine.Receive(self, m, w.out)
@@ -109,8 +113,8 @@ func (o *owners) deliver(s *ownerShard, k BucketKey, w *owned) {
 	s.mu.Unlock()
 }
 
-// limitsChanged lets every owner grant what a raised limit allows.
-func (o *owners) limitsChanged() {
+// LimitsChanged lets every owner grant what a raised limit allows.
+func (o *owners) LimitsChanged() {
 	for i := range o.shards {
 		s := &o.shards[i]
 		s.mu.Lock()

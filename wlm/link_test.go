@@ -100,6 +100,8 @@ type handLink struct{ sent []sharedtier.Message }
 
 func (l *handLink) Session(wlm.BucketKey) wlm.Session { return l }
 
+func (l *handLink) LimitsChanged() {}
+
 func (l *handLink) Live() bool { return true }
 
 func (l *handLink) Send(_ wlm.BucketKey, m []sharedtier.Message) { l.sent = append(l.sent, m...) }

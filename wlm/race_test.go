@@ -191,6 +191,8 @@ func (l *slowLink) Session(wlm.BucketKey) wlm.Session {
 	return l.now
 }
 
+func (l *slowLink) LimitsChanged() {}
+
 func (s *slowSession) Live() bool { return true }
 
 func (s *slowSession) Send(k wlm.BucketKey, messages []sharedtier.Message) {

@@ -36,6 +36,8 @@ func (l *sessions) Session(wlm.BucketKey) wlm.Session {
 	return l.now
 }
 
+func (l *sessions) LimitsChanged() {}
+
 func (s *handSession) Live() bool { return !s.dead }
 
 // renew puts another session in place of the one there is.
@@ -166,6 +168,33 @@ func TestMessagesStayInTheirSession(t *testing.T) {
 		if sent := second.take(); len(sent) != 0 {
 			t.Errorf("the new session begins with %v, and there is nothing to say", sent)
 		}
+		finishAll(all)
+	})
+}
+
+// TestChangeMeetsNewSession: a change of the group that reaches the bucket before the new session does brings it the session, and with
+// it the announcement.
+func TestChangeMeetsNewSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, l := sessionHarness(t)
+		defer h.done()
+		id := h.create("g", limits("group", -1, 1, 1))
+		first := l.renew(h, &handSession{})
+		all := h.startAll(2, wlm.Request{Group: id})
+		h.Receive(wlm.BucketKey{Group: id, Attribute: groups.ByGroup}, first, sharedtier.Message{Kind: sharedtier.Granted, Permit: permit(1)})
+		l.renew(h, nil)
+		second := &handSession{}
+		l.now = second
+		h.update("g", `{"throttling":{"shared_limit":2}}`)
+		sent := second.take()
+		if len(sent) == 0 || sent[0].Kind != sharedtier.Announce || len(sent[0].Held) != 1 || sent[0].Depth != 1 {
+			t.Errorf("the session begins with %v", sent)
+		}
+		l.renew(h, second)
+		if sent := second.take(); len(sent) != 0 {
+			t.Errorf("then comes %v", sent)
+		}
+		h.Receive(wlm.BucketKey{Group: id, Attribute: groups.ByGroup}, second, sharedtier.Message{Kind: sharedtier.Grant, Permit: permit(2)})
 		finishAll(all)
 	})
 }

@@ -18,7 +18,7 @@ var list = []mutant{
 		"a node that stops still lets searches in"},
 	{"wlm/admission.go", "			next.retired = append(next.retired, g.group)\n", "",
 		"I10: the running searches of a deleted group vanish from the sums"},
-	{"wlm/admission.go", "		o.limitsChanged()\n", "		_ = o\n",
+	{"wlm/admission.go", "	a.link.LimitsChanged()\n", "",
 		"a raised shared limit wakes nobody"},
 	{"wlm/admission.go", "	if !errors.Is(cause, errStopped) {", "	if errors.Is(cause, errStopped) {",
 		"evictions are counted under another cause"},
