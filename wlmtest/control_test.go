@@ -132,3 +132,58 @@ func TestControlMistakes(t *testing.T) {
 		t.Error("control cannot be switched off")
 	}
 }
+
+// TestFaultsOnStreams: over HTTP/2 a cut ends the stream of its request, and the others on the connection go on.
+func TestFaultsOnStreams(t *testing.T) {
+	s := wlmtest.Start(t)
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	transport := &http.Transport{Protocols: protocols}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	ask := func(path string) (status int, body string, err error) {
+		resp, err := client.Get(s.URL + path)
+		if err != nil {
+			return 0, "", err
+		}
+		defer resp.Body.Close()
+		if resp.ProtoMajor != 2 {
+			t.Errorf("%s", resp.Proto)
+		}
+		b, err := io.ReadAll(resp.Body)
+		return resp.StatusCode, string(b), err
+	}
+	s.Fault(wlmtest.Fault{Path: "/none", Damage: wlmtest.NoAnswer}, wlmtest.Fault{Path: "/_cluster/settings", Damage: wlmtest.HalfAnswer, Times: 1})
+	if status, body, err := ask("/none"); err == nil {
+		t.Errorf("answered %d %s", status, body)
+	}
+	if status, body, err := ask("/_cluster/settings"); err == nil || status != http.StatusOK || body != `{"persistent":{}`[:len(body)] {
+		t.Errorf("%d %s %v", status, body, err)
+	}
+	if status, body, err := ask("/_cluster/settings"); err != nil || status != http.StatusOK || body != `{"persistent":{},"transient":{}}` {
+		t.Errorf("%d %s %v", status, body, err)
+	}
+}
+
+// TestDelayEndsWithTheServer: a server that stops does not wait for its own delays, and says that one may come again.
+func TestDelayEndsWithTheServer(t *testing.T) {
+	answer := make(chan *http.Response, 1)
+	t.Run("a test", func(t *testing.T) {
+		s := wlmtest.Start(t)
+		s.Fault(wlmtest.Fault{Path: "/_search", Delay: time.Hour})
+		go func() {
+			resp, err := http.Get(s.URL + "/_search")
+			if err != nil {
+				t.Errorf("no answer: %v", err)
+			} else {
+				resp.Body.Close()
+			}
+			answer <- resp
+		}()
+		s.Await("/_stub/faults", `"acted":1`)
+	})
+	if resp := <-answer; resp != nil && (resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") == "") {
+		t.Errorf("%s %v", resp.Status, resp.Header)
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
