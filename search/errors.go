@@ -88,7 +88,8 @@ func (e *ValidationError) Error() string {
 
 // IndexNotFoundError is a search on an index that does not exist.
 type IndexNotFoundError struct {
-	Index string
+	Index   string
+	Literal bool // the request took names as they are, and no patterns
 }
 
 func (e *IndexNotFoundError) Error() string {

@@ -27,11 +27,19 @@ func (s *Service) prepareScroll(r *Request) (*query, error) {
 	return &query{service: s, request: &first, execution: e, opens: true}, nil
 }
 
+// CheckScrollID returns an *InvalidError for what was never the id of a scroll.
+func CheckScrollID(id string) error {
+	if validScrollID(id) {
+		return nil
+	}
+	return &InvalidError{Reason: fmt.Sprintf("[%s] is not the id of a scroll; send back the _scroll_id of the page before, unchanged", id)}
+}
+
 // preparePage finds the scroll of a further page and pins it, so that it
 // cannot expire before the page has ended.
 func (s *Service) preparePage(r *Request) (*query, error) {
-	if !validScrollID(r.ScrollID) {
-		return nil, &InvalidError{Reason: fmt.Sprintf("[%s] is not the id of a scroll; send back the _scroll_id of the page before, unchanged", r.ScrollID)}
+	if err := CheckScrollID(r.ScrollID); err != nil {
+		return nil, err
 	}
 	if err := s.checkKeepAlive(r); err != nil {
 		return nil, err

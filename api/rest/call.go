@@ -43,6 +43,8 @@ type call struct {
 	body   []byte
 	held   int64 // bytes of the body budget that are this request's
 
+	passedOver []string // parameters of the path that this request does not read
+
 	deadline bodyDeadline
 
 	format format // of the answer; anyFormat is JSON
@@ -115,6 +117,9 @@ func (c *call) open() error {
 	if queryErr != nil {
 		return badQuery(queryErr)
 	}
+	if err := c.checkContentType(); err != nil {
+		return err
+	}
 	return formatErr
 }
 
@@ -148,7 +153,11 @@ func (c *call) readFormat() error {
 	c.pretty, prettyErr = c.flag("pretty", c.path == "/")
 	c.human, humanErr = c.flag("human", false)
 	c.trace, traceErr = c.flag("error_trace", false)
-	return cmp.Or(prettyErr, humanErr, traceErr)
+	err := cmp.Or(prettyErr, humanErr, traceErr)
+	if err != nil { // nothing that was asked for holds yet
+		c.trace = false
+	}
+	return err
 }
 
 // panicked answers a request whose handler panicked, and logs why.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,6 +39,9 @@ const (
 )
 
 func (h healthStatus) String() string { return [...]string{"green", "yellow", "red"}[h] }
+
+// priorities are those of the events that health may be told to wait for. There are none to wait for here.
+var priorities = []string{"immediate", "urgent", "high", "normal", "low", "languid"}
 
 // healthRequest is what GET _cluster/health is asked.
 type healthRequest struct {
@@ -150,6 +154,15 @@ func (c *call) healthRequest() (*healthRequest, error) {
 	if _, err := c.s.cfg.Stub.Indices(q.index); err != nil && !isIndexNotFound(err) {
 		return nil, err
 	}
+	if _, err := c.expansion(); err != nil {
+		return nil, err
+	}
+	if v := c.query.Get("wait_for_events"); v != "" && !slices.Contains(priorities, strings.ToLower(v)) {
+		return nil, illegalArgument("parameter [wait_for_events] must be one of %v, not [%s]", priorities, v)
+	}
+	if q.index != "" && q.level == "awareness_attributes" {
+		return nil, validation(&search.ValidationError{Problems: []string{"[level] may be [awareness_attributes] for all indices together, not for [" + q.index + "]"}})
+	}
 	for _, name := range [...]string{"local", "wait_for_no_relocating_shards", "wait_for_no_initializing_shards", "ensure_node_commissioned"} {
 		if _, err := c.flag(name, false); err != nil {
 			return nil, err
@@ -196,7 +209,11 @@ func parseActiveShards(v string) (func(h *healthDTO) bool, error) {
 	if v != "" {
 		var err error
 		if want, err = strconv.Atoi(v); err != nil || want < 0 {
-			return nil, illegalArgument("parameter [wait_for_active_shards] must be [all] or a number from 0, not [%s]", v)
+			f := illegalArgument("parameter [wait_for_active_shards] must be [all] or a number from 0, not [%s]", v)
+			if err != nil {
+				f.cause = numberFormat(v)
+			}
+			return nil, f
 		}
 	}
 	return func(h *healthDTO) bool { return h.Active >= want }, nil
@@ -257,15 +274,29 @@ func (s *Server) currentHealth(q *healthRequest) (_ *healthDTO, met bool) {
 		h.Indices = members{}
 	}
 	h.Status = h.status.String()
-	h.ActivePercent = 100
-	if all := h.Active + h.Unassigned; all > 0 {
-		h.ActivePercent = double(100 * float64(h.Active) / float64(all))
-	}
+	h.ActivePercent = s.activePercent()
 	if q.human {
 		h.MaxWaiting = "0s"
 		h.ActivePercentText = strconv.FormatFloat(float64(h.ActivePercent), 'f', 1, 64) + "%"
 	}
 	return h, err == nil && h.status <= q.worst && q.nodes(h.Nodes) && q.activeShards(h)
+}
+
+// activePercent is the part of all shards that are active, whichever were asked for.
+func (s *Server) activePercent() double {
+	all, err := s.cfg.Stub.Indices("")
+	if err != nil { // all there are can always be asked for
+		panic(err)
+	}
+	var active, shards int
+	for _, x := range all {
+		active += x.Shards
+		shards += x.Shards * (1 + x.Replicas)
+	}
+	if shards == 0 {
+		return 100
+	}
+	return double(float64(active) / float64(shards) * 100) // in this order: the last digit is OpenSearch's
 }
 
 func newIndexHealth(x stub.IndexInfo, shards bool) indexHealthDTO {

@@ -13,7 +13,7 @@ import (
 func (s *Server) documentRoutes() []route {
 	const (
 		index  = timeouts + " wait_for_active_shards"
-		lookup = timeouts + expansion + " local flat_settings include_defaults"
+		lookup = managerTimeouts + expansion + " local flat_settings include_defaults"
 		write  = "timeout refresh routing wait_for_active_shards version version_type if_seq_no if_primary_term op_type pipeline require_alias"
 		read   = "preference realtime refresh routing stored_fields _source _source_excludes _source_includes version version_type"
 	)

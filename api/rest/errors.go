@@ -60,7 +60,11 @@ func lookUp(err error) *failure {
 	case *search.ValidationError:
 		return validation(e)
 	case *search.IndexNotFoundError:
-		return indexNotFound(e.Index, "index_or_alias", e.Error())
+		kind := "index_or_alias"
+		if e.Literal {
+			kind = "index_expression"
+		}
+		return indexNotFound(e.Index, kind, e.Error())
 	case *search.InvalidIndexNameError:
 		return &failure{status: http.StatusBadRequest, typ: "invalid_index_name_exception", reason: e.Error(),
 			extra: fields{quoted("index", e.Index), quoted("index_uuid", "_na_")}}
@@ -156,8 +160,16 @@ func lookUp(err error) *failure {
 	case *stub.DocumentMissingError:
 		return documentFailure(http.StatusNotFound, "document_missing_exception", e, e.Index, e.UUID, e.Shard)
 	case *stub.MalformedDocumentError:
-		return &failure{status: http.StatusBadRequest, typ: "mapper_parsing_exception", reason: e.Error(),
-			cause: &failure{typ: e.CauseType, reason: e.CauseReason}}
+		f := &failure{status: http.StatusBadRequest, typ: "mapper_parsing_exception", reason: e.Error()}
+		switch {
+		case e.Cause != nil:
+			f.cause = describe(e.Cause)
+		case e.CauseType == "input_coercion_exception": // is wrapped into one of its own name
+			f.cause = &failure{typ: e.CauseType, reason: e.CauseReason, cause: &failure{typ: e.CauseType, reason: e.CauseReason}}
+		default:
+			f.cause = &failure{typ: e.CauseType, reason: e.CauseReason}
+		}
+		return f
 	case *stub.FullError:
 		return breaker(e, e.Wanted, e.Limit, e.Durability())
 
@@ -246,7 +258,8 @@ func position(line, column int) fields {
 }
 
 func badQuery(err error) *failure {
-	return &failure{status: http.StatusBadRequest, typ: "bad_parameter_exception", reason: "the query string cannot be read: " + err.Error()}
+	reason := "the query string cannot be read: " + err.Error()
+	return &failure{status: http.StatusBadRequest, typ: "bad_parameter_exception", reason: reason, cause: illegalArgument("%s", reason)}
 }
 
 func tooLongLine(n, limit int64) *failure {

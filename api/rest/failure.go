@@ -192,7 +192,7 @@ func (f *failure) foreign() bool {
 	case "illegal_argument_exception", "illegal_state_exception", "number_format_exception", "null_pointer_exception",
 		"class_cast_exception", "unsupported_operation_exception", "rejected_execution_exception",
 		"action_request_validation_exception", "time_exceeded_exception", "e_o_f_exception",
-		"json_parse_exception", "unexpected_end_of_input_exception", "stream_read_exception",
+		"json_parse_exception", "unexpected_end_of_input_exception", "stream_read_exception", "input_coercion_exception",
 		"named_object_not_found_exception", "x_content_parse_exception", "not_x_content_exception":
 		return true
 	}

@@ -17,6 +17,9 @@ func parseQuery(raw string) (url.Values, error) {
 	for name, v := range q {
 		q[name] = v[len(v)-1:]
 	}
+	if v, ok := q[""]; ok && v[0] == "" { // a "=" alone says nothing
+		delete(q, "")
+	}
 	return q, err
 }
 
@@ -24,7 +27,10 @@ func parseQuery(raw string) (url.Values, error) {
 const everywhere = "pretty human filter_path format error_trace"
 
 // timeouts are the parameters that bound what several nodes must agree on. On one node they have no effect.
-const timeouts = "timeout cluster_manager_timeout master_timeout"
+const timeouts = "timeout " + managerTimeouts
+
+// managerTimeouts are those of them that reading has, too.
+const managerTimeouts = "cluster_manager_timeout master_timeout"
 
 // list is a parameter that holds names with commas between them.
 func (c *call) list(name string) []string { return splitList(c.query.Get(name)) }
@@ -83,17 +89,21 @@ func (c *call) checkTimeouts() error {
 	return nil
 }
 
-// checkParams refuses query parameters that the path does not know, those first for which it knows a similar one.
+// unread says that this request does not read these parameters, with spaces between them, which its path knows.
+func (c *call) unread(names string) { c.passedOver = append(c.passedOver, strings.Fields(names)...) }
+
+// checkParams refuses query parameters that the path does not know, those first for which it knows a similar one, or that
+// this request does not read.
 func (c *call) checkParams(known []string) error {
 	var strangers, meant, unknown []string
 	for name := range c.query {
-		if !slices.Contains(known, name) {
+		if !slices.Contains(known, name) || slices.Contains(c.passedOver, name) {
 			strangers = append(strangers, name)
 		}
 	}
 	slices.Sort(strangers)
 	for _, name := range strangers {
-		if near := nearest.Name(name, known...); near != "" {
+		if near := nearest.Name(name, known...); near != "" && near != name {
 			meant = append(meant, "["+name+"] -> did you mean ["+near+"]?")
 		} else {
 			unknown = append(unknown, "["+name+"]")

@@ -221,21 +221,9 @@ func (c *call) checkMediaType(linesToo bool) error {
 	if enc := c.r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") && !c.compressed() {
 		return plainError(http.StatusUnsupportedMediaType, "Content-Encoding ["+enc+"] is not supported: send the body as gzip, or uncompressed")
 	}
-	types := c.r.Header["Content-Type"]
-	if len(types) > 1 {
-		return badContentType("only one Content-Type header may be sent, not " + strconv.Itoa(len(types)))
-	}
-	ct := ""
-	if len(types) == 1 {
-		ct = types[0]
-	}
-	media, _, _ := strings.Cut(ct, ";")
-	media = strings.ToLower(strings.TrimSpace(media))
-	kindName, sub, ok := strings.Cut(media, "/")
+	ct := c.r.Header.Get("Content-Type")
+	media := mediaTypeOf(ct)
 	switch {
-	case media == "":
-	case !ok || kindName == "" || sub == "" || strings.ContainsAny(media, " \t,"):
-		return badContentType("header Content-Type [" + ct + "] is not a media type such as application/json")
 	case formatOf(media) == inJSON, formatOf(media) == inYAML && !linesToo:
 		return nil
 	case media == "application/cbor", media == "application/smile", media == "application/vnd.opensearch+cbor", media == "application/vnd.opensearch+smile":
@@ -246,6 +234,29 @@ func (c *call) checkMediaType(linesToo bool) error {
 		}
 	}
 	return plainError(http.StatusNotAcceptable, "Content-Type header ["+ct+"] is not supported")
+}
+
+// checkContentType refuses a Content-Type that says nothing, whether a body follows or not.
+func (c *call) checkContentType() error {
+	types := c.r.Header["Content-Type"]
+	if len(types) > 1 {
+		return badContentType("only one Content-Type header may be sent, not " + strconv.Itoa(len(types)))
+	}
+	if len(types) == 0 {
+		return nil
+	}
+	media := mediaTypeOf(types[0])
+	kindName, sub, ok := strings.Cut(media, "/")
+	if media != "" && (!ok || kindName == "" || sub == "" || strings.ContainsAny(media, " \t,")) {
+		return badContentType("header Content-Type [" + types[0] + "] is not a media type such as application/json")
+	}
+	return nil
+}
+
+// mediaTypeOf is the media type that a Content-Type names, without its parameters.
+func mediaTypeOf(contentType string) string {
+	media, _, _ := strings.Cut(contentType, ";")
+	return strings.ToLower(strings.TrimSpace(media))
 }
 
 // badContentType refuses a Content-Type that cannot be read at all.

@@ -64,6 +64,11 @@ func (s *Server) clearScroll(c *call) (action, error) {
 	if len(ids) == 1 && ids[0] == "_all" {
 		ids = nil
 	}
+	for _, id := range ids {
+		if err := search.CheckScrollID(id); err != nil {
+			return nil, err
+		}
+	}
 	return func() (*answer, error) {
 		return c.asTask("indices:data/read/scroll/clear", false, func() (*answer, error) {
 			a := &answer{}

@@ -54,6 +54,10 @@ func (c *call) searchRequest(kind search.Kind) (*search.Request, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.passOver(kind)
+	if err := c.checkPipeline(); err != nil {
+		return nil, err
+	}
 	r := &search.Request{
 		Kind:      kind,
 		Method:    c.r.Method,
@@ -74,6 +78,31 @@ func (c *call) searchRequest(kind search.Kind) (*search.Request, error) {
 	}
 	r.ScrollKeepAlive, err = c.duration("scroll", 0)
 	return r, err
+}
+
+// passOver takes away what the request does not read because something else stands for it: for the body in the query string the
+// body, for the query there, in a count, as well. What tells how such a query is to be read means nothing without one.
+func (c *call) passOver(kind search.Kind) {
+	const query, howToRead = "q", "df analyzer analyze_wildcard default_operator lenient"
+	sent := len(c.body) > 0
+	if sent {
+		c.unread(bodyInQuery)
+	}
+	if sent && kind == search.Count {
+		c.unread(query)
+		c.unread(howToRead)
+	}
+	if !c.query.Has(query) {
+		c.unread(howToRead)
+	}
+}
+
+// checkPipeline refuses a search pipeline: there is none.
+func (c *call) checkPipeline() error {
+	if name := c.query.Get("search_pipeline"); name != "" && name != "_none" {
+		return illegalArgument("there is no search pipeline [%s]: this server has none", name)
+	}
+	return nil
 }
 
 // running runs a prepared search until its client goes.

@@ -10,7 +10,7 @@ import (
 
 func (s *Server) settingsRoutes() []route {
 	return []route{
-		{methods: "GET", pattern: "/_cluster/settings", params: timeouts + " flat_settings include_defaults local", prepare: s.clusterSettings},
+		{methods: "GET", pattern: "/_cluster/settings", params: managerTimeouts + " flat_settings include_defaults local", prepare: s.clusterSettings},
 		{methods: "PUT", pattern: "/_cluster/settings", params: timeouts + " flat_settings", body: required, admin: true, prepare: s.updateClusterSettings},
 	}
 }

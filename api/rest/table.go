@@ -35,6 +35,7 @@ type bytesCell int64
 type tableView struct {
 	shown      []shownColumn
 	order      []sortKey
+	disorder   error // why the rows cannot be sorted
 	verbose    bool
 	help       bool
 	structured bool // as JSON
@@ -80,7 +81,8 @@ func (c *call) tableView(columns []column) (*tableView, error) {
 		return nil, err
 	}
 	v.choose(c.list("h"), ts)
-	return v, v.readOrder(c.list("s"))
+	v.disorder = v.readOrder(c.list("s"))
+	return v, nil
 }
 
 // wantsStructure says whether rows are to be objects. Unlike all other answers, a table is text unless told otherwise: where
@@ -176,6 +178,8 @@ func (v *tableView) answer(rows [][]any) (*answer, error) {
 	switch {
 	case v.help:
 		return textAnswer(v.helpText())
+	case v.disorder != nil:
+		return nil, v.disorder
 	case v.structured:
 		return ok(v.objects(rows))
 	default:

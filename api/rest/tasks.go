@@ -217,6 +217,9 @@ func (s *Server) cancelTask(c *call) (action, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.query.Get("nodes") != "" {
+		return nil, validation(&search.ValidationError{Problems: []string{"a task id names its node already: leave [nodes] out"}})
+	}
 	return c.cancelling(func() (taskListDTO, error) {
 		why := &failure{typ: "no_such_node_exception", reason: "there is no node [" + id.Node + "]", extra: fields{quoted("node_id", id.Node)}}
 		if id.Node == s.cfg.Node.ID {

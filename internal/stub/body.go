@@ -1,6 +1,7 @@
 package stub
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/wlmserver/wlmserver/internal/jsondoc"
@@ -11,17 +12,25 @@ import (
 func (o *options) readCountBody(body []byte) error {
 	root, err := parseObject(body)
 	if err != nil {
-		return err
+		return unreadableCount(err, body, 0)
 	}
 	for _, m := range root.Members {
 		if m.Name != "query" {
 			return parseFaultAt(body, m.Offset, "a count does not know ["+m.Name+"]; its body has a [query] and nothing else", nil)
 		}
 		if err := checkQuery(body, m.Value); err != nil {
-			return err
+			return unreadableCount(err, body, m.Value.Offset)
 		}
 	}
 	return nil
+}
+
+// unreadableCount is why a count cannot be read. What is not an error of its place in the body is told as the cause of one.
+func unreadableCount(err error, body []byte, offset int) error {
+	if _, ok := errors.AsType[*search.ParseError](err); ok {
+		return err
+	}
+	return parseFaultAt(body, offset, "the body of the count cannot be read: "+err.Error(), err)
 }
 
 // kinds is a set of kinds of JSON values.

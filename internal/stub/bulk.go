@@ -118,7 +118,7 @@ var (
 	bulkActions = []string{"index", "create", "update", "delete"}
 	// bulkIgnored are parts of an action that change nothing here: there is one
 	// copy of each shard, no alias, no pipeline, and updates repeat as needed.
-	bulkIgnored = []string{"_type", "routing", "_routing", "require_alias", "retry_on_conflict", "pipeline", "dynamic_templates"}
+	bulkIgnored = []string{"routing", "_routing", "require_alias", "retry_on_conflict", "pipeline", "dynamic_templates"}
 )
 
 // parseAction reads a line such as {"index":{"_index":"a","_id":"1"}}.

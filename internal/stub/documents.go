@@ -1,6 +1,7 @@
 package stub
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -201,9 +202,6 @@ func (u update) apply(ix *index, id string, old *document) ([]byte, error) {
 // DeleteDocument takes a document out; that it was not there is a result, not an
 // error. The version of a document that comes back later starts at 1 again.
 func (e *Engine) DeleteDocument(index, id string) (DocumentResult, error) {
-	if err := checkID(id); err != nil {
-		return DocumentResult{}, err
-	}
 	ix, err := e.existing(index)
 	if err != nil {
 		return DocumentResult{}, err
@@ -214,8 +212,12 @@ func (e *Engine) DeleteDocument(index, id string) (DocumentResult, error) {
 }
 
 // Document returns a document. It is no error that there is none; that there is
-// no such index is an *search.IndexNotFoundError.
+// no such index is an *search.IndexNotFoundError, that no document can have the id
+// a *search.ValidationError.
 func (e *Engine) Document(index, id string) (Document, error) {
+	if err := checkID(id); err != nil {
+		return Document{}, err
+	}
 	ix, err := e.existing(index)
 	if err != nil {
 		return Document{}, err
@@ -228,13 +230,13 @@ func (e *Engine) Document(index, id string) (Document, error) {
 }
 
 func (e *Engine) existing(name string) (*index, error) {
-	if err := checkIndexName(name); err != nil {
+	if err := checkReserved(name); err != nil {
 		return nil, err
 	}
 	if ix := e.index(name); ix != nil {
 		return ix, nil
 	}
-	return nil, &search.IndexNotFoundError{Index: name}
+	return nil, &search.IndexNotFoundError{Index: name, Literal: true}
 }
 
 func checkID(id string) error {
@@ -309,49 +311,58 @@ func (ix *index) result(r Result, d *document) DocumentResult {
 // one JSON object, and a field that is mapped to numbers must hold them.
 func (ix *index) acceptable(id string, source []byte) ([]byte, error) {
 	root, err := jsondoc.Parse(source)
-	if err != nil {
+	if err != nil && bytes.HasPrefix(bytes.TrimSpace(source), []byte("{")) {
 		return nil, &MalformedDocumentError{
-			Reason:    fmt.Sprintf("the document [%s] is not well-formed JSON", id),
-			CauseType: "not_x_content_exception", CauseReason: err.Error(),
+			Reason: fmt.Sprintf("the document [%s] is not well-formed JSON", id),
+			Cause:  err,
 		}
 	}
-	if root.Kind != jsondoc.Object {
+	if err != nil || root.Kind != jsondoc.Object {
 		return nil, &MalformedDocumentError{
-			Reason:    fmt.Sprintf("the document [%s] must be an object, not %s", id, article(root.Kind)),
+			Reason:    fmt.Sprintf("the document [%s] must be one JSON object", id),
 			CauseType: "not_x_content_exception", CauseReason: "expected an object",
 		}
 	}
 	if len(ix.numeric) > 0 {
 		for _, m := range root.Members {
 			kind, ok := ix.numeric[m.Name]
-			if ok && !holdsNumbers(m.Value) {
-				return nil, &MalformedDocumentError{
+			if !ok {
+				continue
+			}
+			if misfit := noNumber(m.Value); misfit != nil {
+				bad := &MalformedDocumentError{
 					Reason:    fmt.Sprintf("the field [%s] of the document [%s] is mapped to [%s] and holds %s", m.Name, id, kind, abridged(m.Value)),
 					CauseType: "number_format_exception", CauseReason: "not a number",
 				}
+				if misfit.Kind != jsondoc.String {
+					bad.CauseType, bad.CauseReason = "input_coercion_exception", article(misfit.Kind)+" cannot be read as a number"
+				}
+				return nil, bad
 			}
 		}
 	}
 	return compact(source), nil
 }
 
-// holdsNumbers reports whether a field of numbers may hold v.
-func holdsNumbers(v *jsondoc.Value) bool {
+// noNumber is the first value in v that a field of numbers cannot hold; nil when it
+// can hold them all.
+func noNumber(v *jsondoc.Value) *jsondoc.Value {
 	switch v.Kind {
 	case jsondoc.Number, jsondoc.Null:
-		return true
+		return nil
 	case jsondoc.String:
-		_, err := strconv.ParseFloat(strings.TrimSpace(v.Text), 64)
-		return err == nil
+		if _, err := strconv.ParseFloat(strings.TrimSpace(v.Text), 64); err == nil {
+			return nil
+		}
 	case jsondoc.Array:
 		for _, item := range v.Items {
-			if !holdsNumbers(item) {
-				return false
+			if misfit := noNumber(item); misfit != nil {
+				return misfit
 			}
 		}
-		return true
+		return nil
 	}
-	return false
+	return v
 }
 
 // abridged is the text of v for an error message.

@@ -94,10 +94,9 @@ func TestRefusedDocuments(t *testing.T) {
 	for source, cause := range map[string]string{
 		`not json`:          "not_x_content_exception",
 		`[1]`:               "not_x_content_exception",
-		`{"a":1,"a":2}`:     "not_x_content_exception",
 		`{"n":"x"}`:         "number_format_exception",
-		`{"n":true}`:        "number_format_exception",
-		`{"n":{"a":1}}`:     "number_format_exception",
+		`{"n":true}`:        "input_coercion_exception",
+		`{"n":{"a":1}}`:     "input_coercion_exception",
 		`{"n":[1,"2","c"]}`: "number_format_exception",
 	} {
 		_, err := f.engine.PutDocument("golden", "9", []byte(source), false)

@@ -45,12 +45,16 @@ func (e *DocumentMissingError) Error() string {
 // mapper_parsing_exception.
 type MalformedDocumentError struct {
 	Reason string
-	// CauseType is the type of what lies below, "not_x_content_exception" or
-	// "number_format_exception"; CauseReason its text.
+	// Cause is why it is no JSON. Where it is, CauseType is the type of what lies
+	// below: "not_x_content_exception", "number_format_exception" or
+	// "input_coercion_exception"; CauseReason is its text.
+	Cause                  error
 	CauseType, CauseReason string
 }
 
 func (e *MalformedDocumentError) Error() string { return e.Reason }
+
+func (e *MalformedDocumentError) Unwrap() error { return e.Cause }
 
 const (
 	whatDocuments = "documents"

@@ -96,7 +96,10 @@ func (ix *index) read(body []byte) (shards int, err error) {
 			continue
 		}
 		if m.Value.Kind != jsondoc.Object {
-			return 0, parseFault(body, m.Value, fmt.Sprintf("[%s] of an index must be an object, not %s", m.Name, article(m.Value.Kind)))
+			return 0, &search.ParseError{
+				Type:   "parse_exception",
+				Reason: fmt.Sprintf("[%s] of an index must be an object, not %s", m.Name, article(m.Value.Kind)),
+			}
 		}
 		switch m.Name {
 		case "settings":
@@ -104,7 +107,9 @@ func (ix *index) read(body []byte) (shards int, err error) {
 				return 0, err
 			}
 		case "mappings":
-			ix.readMappings(m.Value)
+			if err := ix.readMappings(m.Value); err != nil {
+				return 0, err
+			}
 		case "aliases":
 			if len(m.Value.Members) > 0 {
 				return 0, &search.InvalidError{Reason: "[aliases] are not provided by this server; search the index by its name or by a pattern"}
@@ -170,14 +175,18 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-func (ix *index) readMappings(v *jsondoc.Value) {
+func (ix *index) readMappings(v *jsondoc.Value) error {
 	ix.mappings = appendValue(nil, v)
 	properties := v.Member("properties")
 	if properties == nil {
-		return
+		return nil
 	}
 	for _, m := range properties.Members {
 		t := m.Value.Member("type")
+		if t != nil && !slices.Contains(fieldTypes, t.Text) {
+			unknown := &search.ParseError{Type: "mapper_parsing_exception", Reason: fmt.Sprintf("the field [%s] has the type [%s], which there is not", m.Name, t.Text)}
+			return &search.ParseError{Type: unknown.Type, Reason: "the mappings cannot be read: " + unknown.Reason, Cause: unknown}
+		}
 		if t != nil && slices.Contains(numericTypes, t.Text) {
 			if ix.numeric == nil {
 				ix.numeric = make(map[string]string)
@@ -185,7 +194,16 @@ func (ix *index) readMappings(v *jsondoc.Value) {
 			ix.numeric[m.Name] = t.Text
 		}
 	}
+	return nil
 }
+
+// fieldTypes are the types of fields of OpenSearch, with those of the modules and plugins that come with the usual distribution.
+var fieldTypes = append([]string{
+	"alias", "binary", "boolean", "completion", "constant_keyword", "context_aware_grouping", "date", "date_nanos", "date_range", "derived",
+	"double_range", "flat_object", "float_range", "geo_point", "geo_shape", "integer_range", "ip", "ip_range", "join", "keyword", "knn_vector",
+	"long_range", "match_only_text", "murmur3", "annotated_text", "nested", "object", "percolator", "rank_feature", "rank_features",
+	"search_as_you_type", "semantic", "sparse_vector", "star_tree", "text", "token_count", "version", "wildcard", "xy_point", "xy_shape",
+}, numericTypes...)
 
 var numericTypes = []string{"byte", "short", "integer", "long", "unsigned_long", "half_float", "float", "double", "scaled_float"}
 

@@ -99,9 +99,18 @@ func (s selection) check() error {
 		if name == "_all" || isPattern(name) {
 			continue
 		}
-		if err := checkIndexName(name); err != nil {
+		if err := checkReserved(name); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkReserved refuses a name that is more likely a mistyped part of the API than that of an index. Any other name that no index
+// can have is that of one that does not exist.
+func checkReserved(name string) error {
+	if strings.HasPrefix(name, "_") {
+		return checkIndexName(name)
 	}
 	return nil
 }
@@ -113,8 +122,8 @@ func isPattern(name string) bool {
 }
 
 // resolve returns the indices of a selection without duplicates: those named in
-// the order of the names, those found by a pattern in alphabetical order. A name
-// that starts with "-" takes away from what came before it.
+// the order of the names, those found by a pattern in alphabetical order. Behind a
+// pattern, a name that starts with "-" takes away from what came before it.
 func (e *Engine) resolve(s selection) ([]*index, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -129,28 +138,35 @@ func (e *Engine) resolve(s selection) ([]*index, error) {
 		names = []string{"*"}
 	}
 	f := finding{all: e.all(), found: make(map[*index]bool)}
+	patterns := false
 	for _, name := range names {
 		if name == "_all" {
 			name = "*"
 		}
-		if leave, ok := strings.CutPrefix(name, "-"); ok {
+		if leave, ok := strings.CutPrefix(name, "-"); ok && patterns {
 			f.remove(leave)
 			continue
 		}
-		if !isPattern(name) {
+		if !strings.Contains(name, "*") {
 			if !f.add(name) && !s.IgnoreUnavailable {
-				return nil, &search.IndexNotFoundError{Index: name}
+				return nil, s.notFound(name)
 			}
 			continue
 		}
+		patterns = true
 		if (s.Literal || !f.addMatching(name)) && s.ForbidNone {
-			return nil, &search.IndexNotFoundError{Index: name}
+			return nil, s.notFound(name)
 		}
 	}
 	if s.ForbidNone && len(f.order) == 0 {
-		return nil, &search.IndexNotFoundError{Index: strings.Join(names, ",")}
+		return nil, s.notFound(strings.Join(names, ","))
 	}
 	return f.order, nil
+}
+
+// notFound is the error of a name that finds nothing.
+func (s selection) notFound(name string) error {
+	return &search.IndexNotFoundError{Index: name, Literal: s.Literal}
 }
 
 // all returns the indices in alphabetical order.

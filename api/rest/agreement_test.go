@@ -1,0 +1,106 @@
+package rest_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestAgreement holds what a real OpenSearch answers to requests that are odd in one way.
+func TestAgreement(t *testing.T) {
+	s := newServer(t)
+	s.do("PUT", "/books", `{"settings":{"number_of_shards":1,"number_of_replicas":0},"mappings":{"properties":{"n":{"type":"integer"}}}}`).want(200)
+	s.do("PUT", "/books/_doc/1", `{"n":1}`).want(201)
+	const (
+		illegal    = "illegal_argument_exception"
+		validation = "action_request_validation_exception"
+		notFound   = "index_not_found_exception"
+	)
+	for _, c := range []struct {
+		request string // method, path and body, with spaces between them
+		status  int
+		typ     string // of the error
+		cause   string // what its cause is; "" for none
+	}{
+		{"GET /_tasks?x=%zz", 400, "bad_parameter_exception", illegal},
+		{"GET /?=", 200, "", ""},
+		{"GET /_tasks?=x", 400, illegal, ""},
+		{"GET /books?pretty=maybe&error_trace", 400, illegal, ""},
+
+		{"GET /_cluster/settings?timeout=1s", 400, illegal, ""},
+		{"GET /books?timeout=1s", 400, illegal, ""},
+		{"GET /_cluster/health?wait_for_active_shards=x", 400, illegal, "number_format_exception"},
+		{"GET /_cluster/health?wait_for_events=bogus", 400, illegal, ""},
+		{"GET /_cluster/health?wait_for_events=LANGUID", 200, "", ""},
+		{"GET /_cluster/health?expand_wildcards=bogus", 400, illegal, ""},
+		{"GET /_cluster/health/books?level=awareness_attributes", 400, validation, ""},
+
+		{"GET /_cat/indices?s=nosuch", 500, "unsupported_operation_exception", ""},
+		{"GET /_cat/indices?s=nosuch&nosuch", 400, illegal, ""},
+		{"GET /_cat/indices?s=nosuch&help", 200, "", ""},
+
+		{"POST /_tasks/x:1/_cancel?nodes=_all", 400, validation, ""},
+
+		{"GET /books/_search?df=t", 400, illegal, ""},
+		{"GET /books/_search?df=t&q=1", 200, "", ""},
+		{"GET /books/_count?lenient=true", 400, illegal, ""},
+		{"POST /books/_search?q=1 {}", 200, "", ""},
+		{"POST /books/_count?q=1 {}", 400, illegal, ""},
+		{"POST /books/_search?source=%7B%7D {}", 400, illegal, ""},
+		{"GET /books/_search?search_pipeline=nosuch", 400, illegal, ""},
+		{"GET /books/_search?search_pipeline=_none", 200, "", ""},
+		{`POST /books/_count {"query":{}}`, 400, "parsing_exception", illegal},
+		{`POST /books/_count {"query"}`, 400, "parsing_exception", "json_parse_exception"},
+
+		{"GET /Books/_search", 404, notFound, ""},
+		{"GET /-books/_search", 404, notFound, ""},
+		{"GET /Books", 404, notFound, ""},
+		{"DELETE /Books", 404, notFound, ""},
+		{"GET /_books/_search", 400, "invalid_index_name_exception", ""},
+		{"GET /book*/_doc/1", 404, notFound, ""},
+		{"DELETE /books,books/_doc/1", 404, notFound, ""},
+		{"GET /books/_doc/" + strings.Repeat("i", 513), 400, validation, ""},
+		{"HEAD /books/_doc/" + strings.Repeat("i", 513), 400, "", ""},
+		{"DELETE /books/_doc/" + strings.Repeat("i", 513), 404, "", ""},
+		{`PUT /books/_doc/2 {"n":1,"n":1}`, 400, "mapper_parsing_exception", "json_parse_exception"},
+		{`PUT /books/_doc/2 {"n":`, 400, "mapper_parsing_exception", "unexpected_end_of_input_exception"},
+		{`PUT /books/_doc/2 {"n":true}`, 400, "mapper_parsing_exception", "input_coercion_exception"},
+		{`PUT /books/_doc/2 {"n":"x"}`, 400, "mapper_parsing_exception", "number_format_exception"},
+		{`PUT /books/_doc/2 [1]`, 400, "mapper_parsing_exception", "not_x_content_exception"},
+
+		{`PUT /new {"settings":[]}`, 400, "parse_exception", ""},
+		{`PUT /new {"mappings":{"properties":{"n":{"type":"nosuch"}}}}`, 400, "mapper_parsing_exception", "mapper_parsing_exception"},
+
+		{"DELETE /_search/scroll/bogus", 400, illegal, ""},
+	} {
+		parts := append(strings.SplitN(c.request, " ", 3), "")
+		r := s.do(parts[0], parts[1], parts[2])
+		typ, cause := "", ""
+		if c.typ != "" && strings.HasPrefix(r.body, `{"error":{`) {
+			e := r.at("error").(map[string]any)
+			typ, _ = e["type"].(string)
+			below, _ := e["caused_by"].(map[string]any)
+			cause, _ = below["type"].(string)
+		}
+		if r.status != c.status || typ != c.typ || cause != c.cause {
+			t.Errorf("%s: %d %s caused by %q, want %d %s caused by %q: %s", c.request, r.status, typ, cause, c.status, c.typ, c.cause, r.body)
+		}
+	}
+
+	for path, kind := range map[string]string{
+		"/nosuch/_search": "index_or_alias", "/nosuch/_doc/1": "index_expression", "/nosuch/_search?expand_wildcards=none": "index_expression",
+	} {
+		if got := s.do("GET", path, "").at("error", "resource.type"); got != kind {
+			t.Errorf("%s: a resource of type %v, want %s", path, got, kind)
+		}
+	}
+	s.do("GET", "/", "", "Content-Type", "garbage").wantError(400, "content_type_header_exception")
+	if got := s.do("POST", "/_bulk", `{"index":{"_index":"books","_type":"_doc"}}`+"\n{}\n").status; got != 400 {
+		t.Errorf("_type in a bulk request: status %d", got)
+	}
+	s.do("PUT", "/logs", `{"settings":{"number_of_shards":2,"number_of_replicas":2}}`).want(200)
+	for _, path := range []string{"/_cluster/health", "/_cluster/health/books", "/_cluster/health/logs"} {
+		if got := s.do("GET", path, "").at("active_shards_percent_as_number"); got != 42.857142857142854 {
+			t.Errorf("%s: %v %% of the shards of the cluster are active", path, got)
+		}
+	}
+}
