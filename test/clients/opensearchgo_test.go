@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,6 +54,9 @@ func TestOpensearchGo(t *testing.T) {
 		t.Errorf("%d checks instead of %d", n, len(checks))
 	}
 	s.judge(t)
+	s.count(t.Run("example", func(t *testing.T) {
+		runExample(t, "go", func(file string) (*exec.Cmd, error) { return exec.CommandContext(t.Context(), "go", "run", file), nil })
+	}))
 }
 
 // goUser is somebody who uses opensearch-go.

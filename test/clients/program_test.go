@@ -32,8 +32,10 @@ type program struct {
 	locks []string
 	// install puts what the locks name into the folder. It gives errMissing when there is no toolchain.
 	install func(ctx context.Context, source, folder string) error
-	// command is the client, once that is done.
-	command func(ctx context.Context, source, folder string) (*exec.Cmd, error)
+	// command runs a program of the client's language, once that is done.
+	command func(ctx context.Context, file, folder string) (*exec.Cmd, error)
+	file    string // the program that goes through the checks
+	fence   string // what marks the example on the page of clients
 }
 
 // errMissing says that a toolchain is not on this machine.
@@ -41,13 +43,13 @@ var errMissing = errors.New("not on this machine")
 
 var programs = []program{
 	{
-		name: "python", locks: []string{"requirements.txt"}, install: pip,
-		command: func(ctx context.Context, source, folder string) (*exec.Cmd, error) {
-			return exec.CommandContext(ctx, filepath.Join(folder, "bin", "python"), "-u", filepath.Join(source, "client.py")), nil
+		name: "python", file: "client.py", fence: "python", locks: []string{"requirements.txt"}, install: pip,
+		command: func(ctx context.Context, file, folder string) (*exec.Cmd, error) {
+			return exec.CommandContext(ctx, filepath.Join(folder, "bin", "python"), "-u", file), nil
 		},
 	},
 	{
-		name: "javascript", locks: []string{"package.json", "package-lock.json"},
+		name: "javascript", file: "client.js", fence: "js", locks: []string{"package.json", "package-lock.json"},
 		install: func(ctx context.Context, source, folder string) error {
 			for _, f := range []string{"package.json", "package-lock.json"} {
 				text, err := os.ReadFile(filepath.Join(source, f))
@@ -63,18 +65,18 @@ var programs = []program{
 			}
 			return execute(ctx, folder, nil, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
 		},
-		command: func(ctx context.Context, source, folder string) (*exec.Cmd, error) {
+		command: func(ctx context.Context, file, folder string) (*exec.Cmd, error) {
 			node, err := toolchain("node")
 			if err != nil {
 				return nil, err
 			}
-			c := exec.CommandContext(ctx, node, filepath.Join(source, "client.js"))
+			c := exec.CommandContext(ctx, node, file)
 			c.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(folder, "node_modules"))
 			return c, nil
 		},
 	},
 	{
-		name: "java", locks: []string{"pom.xml"},
+		name: "java", file: "Client.java", fence: "java", locks: []string{"pom.xml"},
 		install: func(ctx context.Context, source, folder string) error {
 			home, err := jdk(ctx)
 			if err != nil {
@@ -83,19 +85,19 @@ var programs = []program{
 			return execute(ctx, source, []string{"JAVA_HOME=" + home}, "mvn", "-q", "-B", "dependency:copy-dependencies",
 				"-DincludeScope=runtime", "-DoutputDirectory="+folder)
 		},
-		command: func(ctx context.Context, source, folder string) (*exec.Cmd, error) {
+		command: func(ctx context.Context, file, folder string) (*exec.Cmd, error) {
 			home, err := jdk(ctx)
 			if err != nil {
 				return nil, err
 			}
-			return exec.CommandContext(ctx, filepath.Join(home, "bin", "java"), "-cp", filepath.Join(folder, "*"),
-				filepath.Join(source, "Client.java")), nil
+			return exec.CommandContext(ctx, filepath.Join(home, "bin", "java"), "-cp", filepath.Join(folder, "*"), file), nil
 		},
 	},
 }
 
 // TestPrograms runs the clients in other languages that -clients names.
 func TestPrograms(t *testing.T) {
+	t.Parallel()
 	for _, p := range programs {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
@@ -103,12 +105,15 @@ func TestPrograms(t *testing.T) {
 			s := newSite(t, p.name)
 			ctx, stop := context.WithTimeout(t.Context(), longest)
 			defer stop()
-			c, err := p.command(ctx, source, folder)
+			c, err := p.command(ctx, filepath.Join(source, p.file), folder)
 			if err != nil {
 				t.Fatal(err)
 			}
 			s.run(t, c)
 			s.judge(t)
+			s.count(t.Run("example", func(t *testing.T) {
+				runExample(t, p.fence, func(file string) (*exec.Cmd, error) { return p.command(ctx, file, folder) })
+			}))
 		})
 	}
 }
@@ -129,6 +134,9 @@ func TestCurl(t *testing.T) {
 	defer stop()
 	s.run(t, exec.CommandContext(ctx, "bash", filepath.Join("curl", "client.sh")))
 	s.judge(t)
+	s.count(t.Run("example", func(t *testing.T) {
+		runExample(t, "bash", func(file string) (*exec.Cmd, error) { return exec.CommandContext(ctx, "bash", file), nil })
+	}))
 }
 
 // ready skips the test of a program that is not wanted, and installs the others, if their locks have changed since the last time.
