@@ -1141,7 +1141,7 @@ func (*ShardAnswer_Cancelling) isShardAnswer_Answer() {}
 
 type Cancel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Reason        string                 `protobuf:"bytes,1,opt,name=reason" json:"reason,omitempty"`
+	Why           *Failure               `protobuf:"bytes,1,opt,name=why" json:"why,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1176,11 +1176,11 @@ func (*Cancel) Descriptor() ([]byte, []int) {
 	return file_internal_cluster_peer_clusterpb_cluster_proto_rawDescGZIP(), []int{15}
 }
 
-func (x *Cancel) GetReason() string {
+func (x *Cancel) GetWhy() *Failure {
 	if x != nil {
-		return x.Reason
+		return x.Why
 	}
-	return ""
+	return nil
 }
 
 type Cancelling struct {
@@ -2346,9 +2346,9 @@ const file_internal_cluster_peer_clusterpb_cluster_proto_rawDesc = "" +
 	"\n" +
 	"cancelling\x18\x04 \x01(\v2 .wlmserver.cluster.v1.CancellingH\x00R\n" +
 	"cancellingB\b\n" +
-	"\x06answer\" \n" +
-	"\x06Cancel\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\f\n" +
+	"\x06answer\"9\n" +
+	"\x06Cancel\x12/\n" +
+	"\x03why\x18\x01 \x01(\v2\x1d.wlmserver.cluster.v1.FailureR\x03why\"\f\n" +
 	"\n" +
 	"Cancelling\"7\n" +
 	"\aShardID\x12\x14\n" +
@@ -2519,36 +2519,37 @@ var file_internal_cluster_peer_clusterpb_cluster_proto_depIdxs = []int32{
 	29, // 14: wlmserver.cluster.v1.ShardAnswer.fetch:type_name -> wlmserver.cluster.v1.FetchResult
 	31, // 15: wlmserver.cluster.v1.ShardAnswer.failure:type_name -> wlmserver.cluster.v1.Failure
 	17, // 16: wlmserver.cluster.v1.ShardAnswer.cancelling:type_name -> wlmserver.cluster.v1.Cancelling
-	18, // 17: wlmserver.cluster.v1.Query.shard:type_name -> wlmserver.cluster.v1.ShardID
-	19, // 18: wlmserver.cluster.v1.Query.parent:type_name -> wlmserver.cluster.v1.Task
-	20, // 19: wlmserver.cluster.v1.Query.sort:type_name -> wlmserver.cluster.v1.Sort
-	22, // 20: wlmserver.cluster.v1.Query.fetch:type_name -> wlmserver.cluster.v1.InlineFetch
-	24, // 21: wlmserver.cluster.v1.Query.work:type_name -> wlmserver.cluster.v1.Work
-	24, // 22: wlmserver.cluster.v1.InlineFetch.work:type_name -> wlmserver.cluster.v1.Work
-	18, // 23: wlmserver.cluster.v1.Fetch.shard:type_name -> wlmserver.cluster.v1.ShardID
-	19, // 24: wlmserver.cluster.v1.Fetch.parent:type_name -> wlmserver.cluster.v1.Task
-	24, // 25: wlmserver.cluster.v1.Fetch.work:type_name -> wlmserver.cluster.v1.Work
-	27, // 26: wlmserver.cluster.v1.QueryResult.hits:type_name -> wlmserver.cluster.v1.Hit
-	30, // 27: wlmserver.cluster.v1.QueryResult.fetched:type_name -> wlmserver.cluster.v1.Document
-	25, // 28: wlmserver.cluster.v1.QueryResult.usage:type_name -> wlmserver.cluster.v1.Usage
-	28, // 29: wlmserver.cluster.v1.Hit.keys:type_name -> wlmserver.cluster.v1.Key
-	30, // 30: wlmserver.cluster.v1.FetchResult.documents:type_name -> wlmserver.cluster.v1.Document
-	25, // 31: wlmserver.cluster.v1.FetchResult.usage:type_name -> wlmserver.cluster.v1.Usage
-	2,  // 32: wlmserver.cluster.v1.Peer.Session:input_type -> wlmserver.cluster.v1.SessionFrame
-	9,  // 33: wlmserver.cluster.v1.Peer.Local:input_type -> wlmserver.cluster.v1.LocalRequest
-	12, // 34: wlmserver.cluster.v1.Peer.Await:input_type -> wlmserver.cluster.v1.AwaitRequest
-	14, // 35: wlmserver.cluster.v1.Peer.Shard:input_type -> wlmserver.cluster.v1.ShardCall
-	32, // 36: wlmserver.cluster.v1.Peer.CloseReaders:input_type -> wlmserver.cluster.v1.CloseReadersRequest
-	2,  // 37: wlmserver.cluster.v1.Peer.Session:output_type -> wlmserver.cluster.v1.SessionFrame
-	11, // 38: wlmserver.cluster.v1.Peer.Local:output_type -> wlmserver.cluster.v1.LocalAnswer
-	13, // 39: wlmserver.cluster.v1.Peer.Await:output_type -> wlmserver.cluster.v1.AwaitAnswer
-	15, // 40: wlmserver.cluster.v1.Peer.Shard:output_type -> wlmserver.cluster.v1.ShardAnswer
-	33, // 41: wlmserver.cluster.v1.Peer.CloseReaders:output_type -> wlmserver.cluster.v1.CloseReadersAnswer
-	37, // [37:42] is the sub-list for method output_type
-	32, // [32:37] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	31, // 17: wlmserver.cluster.v1.Cancel.why:type_name -> wlmserver.cluster.v1.Failure
+	18, // 18: wlmserver.cluster.v1.Query.shard:type_name -> wlmserver.cluster.v1.ShardID
+	19, // 19: wlmserver.cluster.v1.Query.parent:type_name -> wlmserver.cluster.v1.Task
+	20, // 20: wlmserver.cluster.v1.Query.sort:type_name -> wlmserver.cluster.v1.Sort
+	22, // 21: wlmserver.cluster.v1.Query.fetch:type_name -> wlmserver.cluster.v1.InlineFetch
+	24, // 22: wlmserver.cluster.v1.Query.work:type_name -> wlmserver.cluster.v1.Work
+	24, // 23: wlmserver.cluster.v1.InlineFetch.work:type_name -> wlmserver.cluster.v1.Work
+	18, // 24: wlmserver.cluster.v1.Fetch.shard:type_name -> wlmserver.cluster.v1.ShardID
+	19, // 25: wlmserver.cluster.v1.Fetch.parent:type_name -> wlmserver.cluster.v1.Task
+	24, // 26: wlmserver.cluster.v1.Fetch.work:type_name -> wlmserver.cluster.v1.Work
+	27, // 27: wlmserver.cluster.v1.QueryResult.hits:type_name -> wlmserver.cluster.v1.Hit
+	30, // 28: wlmserver.cluster.v1.QueryResult.fetched:type_name -> wlmserver.cluster.v1.Document
+	25, // 29: wlmserver.cluster.v1.QueryResult.usage:type_name -> wlmserver.cluster.v1.Usage
+	28, // 30: wlmserver.cluster.v1.Hit.keys:type_name -> wlmserver.cluster.v1.Key
+	30, // 31: wlmserver.cluster.v1.FetchResult.documents:type_name -> wlmserver.cluster.v1.Document
+	25, // 32: wlmserver.cluster.v1.FetchResult.usage:type_name -> wlmserver.cluster.v1.Usage
+	2,  // 33: wlmserver.cluster.v1.Peer.Session:input_type -> wlmserver.cluster.v1.SessionFrame
+	9,  // 34: wlmserver.cluster.v1.Peer.Local:input_type -> wlmserver.cluster.v1.LocalRequest
+	12, // 35: wlmserver.cluster.v1.Peer.Await:input_type -> wlmserver.cluster.v1.AwaitRequest
+	14, // 36: wlmserver.cluster.v1.Peer.Shard:input_type -> wlmserver.cluster.v1.ShardCall
+	32, // 37: wlmserver.cluster.v1.Peer.CloseReaders:input_type -> wlmserver.cluster.v1.CloseReadersRequest
+	2,  // 38: wlmserver.cluster.v1.Peer.Session:output_type -> wlmserver.cluster.v1.SessionFrame
+	11, // 39: wlmserver.cluster.v1.Peer.Local:output_type -> wlmserver.cluster.v1.LocalAnswer
+	13, // 40: wlmserver.cluster.v1.Peer.Await:output_type -> wlmserver.cluster.v1.AwaitAnswer
+	15, // 41: wlmserver.cluster.v1.Peer.Shard:output_type -> wlmserver.cluster.v1.ShardAnswer
+	33, // 42: wlmserver.cluster.v1.Peer.CloseReaders:output_type -> wlmserver.cluster.v1.CloseReadersAnswer
+	38, // [38:43] is the sub-list for method output_type
+	33, // [33:38] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_internal_cluster_peer_clusterpb_cluster_proto_init() }
