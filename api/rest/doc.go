@@ -35,6 +35,12 @@
 // a document like every other answer. The statistics of groups come in pages (statspage.go): a token names the last row of
 // a page and all the rows there were, and leads nowhere once those have changed.
 //
+// # Control
+//
+// For tests of clients a server can have routes under /_stub (control.go), where faults are scripted (package faults), what came in
+// is read (requestlog.go), and all is forgotten (reset.go). Faults act around everything else: after a request has been opened
+// and before it is dispatched, and once more when its answer is sent.
+//
 // # Left to later versions
 //
 // Statistics of nodes have the shape of search backpressure, which there is none of: all that it counts is zero.

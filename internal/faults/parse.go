@@ -116,7 +116,7 @@ func (r *reader) member(name string, v *jsondoc.Value) (err error) {
 		err = r.headers(name, v)
 	case "damage":
 		var d string
-		d, err = r.text(name, v, "one of "+quote(Damages()), func(s string) bool { return slices.Contains(Damages(), Damage(s)) })
+		d, err = r.text(name, v, "one of "+damages(), func(s string) bool { return slices.Contains(Damages(), Damage(s)) })
 		r.Damage = Damage(d)
 	case "acted", "left": // what a listing tells beside; sent back it says nothing
 	default:
@@ -216,15 +216,13 @@ func isToken(s string) bool {
 // isControl says whether a character can be in no header.
 func isControl(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }
 
-func quote(list []Damage) string {
-	var b strings.Builder
-	for i, d := range list {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(string(d))
+// damages names all of them.
+func damages() string {
+	var names []string
+	for _, d := range Damages() {
+		names = append(names, string(d))
 	}
-	return b.String()
+	return strings.Join(names, ", ")
 }
 
 // shorten cuts what a client sent to what fits into a message.
