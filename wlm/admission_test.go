@@ -85,6 +85,7 @@ func TestRetryAfter(t *testing.T) {
 		h := newHarness(t)
 		defer h.done()
 		r := wlm.Request{Group: h.create("g", limits("group", 1, -1, 4))}
+		time.Sleep(time.Hour) // in which nobody waits
 		all := h.startAll(5, r)
 		var e *wlm.RejectedError
 		if _, err := h.Enter(t.Context(), r); !errors.As(err, &e) || e.RetryAfter != time.Second {
