@@ -96,7 +96,7 @@ var contracts = map[string][]string{
 
 	"internal/certificate":  {"internal/certificate/certificatetest"},
 	"internal/cluster/tier": {"internal/cluster/tier/tiertest"},
-	"internal/cluster/peer": {"internal/certificate/certificatetest", "internal/stub"},
+	"internal/cluster/peer": {"internal/certificate/certificatetest", "internal/stub", "test/faultproxy"},
 }
 
 // libraries are the packages that others import without the server, with the modules of

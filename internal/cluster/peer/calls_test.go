@@ -116,7 +116,9 @@ func TestDeadlineAndCancellationTravel(t *testing.T) {
 	if d := <-deadlines; d > 50*time.Millisecond {
 		t.Errorf("the handler has %v left", d)
 	}
-	<-ended
+	if err := within(t, soon, "the late handler ends", ended); err == nil {
+		t.Error("the late handler ends without a reason")
+	}
 }
 
 func TestAwait(t *testing.T) {
@@ -227,7 +229,9 @@ func TestUpdateClosesWhatLeft(t *testing.T) {
 	if _, err := s.Receive(); !isUnreachable(err) {
 		t.Errorf("the session with the one that left: %v", err)
 	}
-	within(t, soon, "the one that left hears of it", closed)
+	if err := within(t, soon, "the one that left hears of it", closed); err == nil {
+		t.Error("the one that left hears of no error")
+	}
 	if err := a.peers.Await(t.Context(), c.self, 1); err != nil {
 		t.Errorf("the one that stayed: %v", err)
 	}
