@@ -98,17 +98,29 @@ var programs = []program{
 // TestPrograms runs the clients in other languages that -clients names.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
+	known := []string{"all", "benchmark"}
+	for _, p := range programs {
+		known = append(known, p.name)
+	}
+	for name := range strings.SplitSeq(*wanted, ",") {
+		if name != "" && !slices.Contains(known, name) {
+			t.Errorf("-clients %s: there are %s", name, strings.Join(known, ", "))
+		}
+	}
 	for _, p := range programs {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			source, folder := p.ready(t)
-			s := newSite(t, p.name)
 			ctx, stop := context.WithTimeout(t.Context(), longest)
 			defer stop()
 			c, err := p.command(ctx, filepath.Join(source, p.file), folder)
+			if errors.Is(err, errMissing) {
+				missing(t, p.name, err)
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
+			s := newSite(t, p.name)
 			s.run(t, c)
 			s.judge(t)
 			s.count(t.Run("example", func(t *testing.T) {
