@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/wlmserver/wlmserver/test/openapi"
 )
 
 // serve answers a request without a network; false for one that net/http would not have let through.
@@ -23,6 +25,13 @@ func (s *server) serve(t *testing.T, method, target, body string) (*httptest.Res
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	s.rest.Handler().ServeHTTP(w, r)
+	if s.watch != nil {
+		described, err := contract()
+		must(t, err)
+		if err := described.Check(openapi.Exchange{Method: method, URL: r.URL, Status: w.Code, Header: w.Header(), Body: w.Body.Bytes()}); err != nil {
+			t.Error(err)
+		}
+	}
 	return w, true
 }
 

@@ -3,9 +3,11 @@ package rest_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -28,6 +30,7 @@ import (
 	"github.com/wlmserver/wlmserver/settings"
 	"github.com/wlmserver/wlmserver/stats"
 	"github.com/wlmserver/wlmserver/tasks"
+	"github.com/wlmserver/wlmserver/test/openapi"
 	"github.com/wlmserver/wlmserver/wlm"
 )
 
@@ -46,6 +49,7 @@ type server struct {
 	admission *wlm.Admission
 	tasks     *tasks.Manager
 	client    *http.Client
+	watch     *openapi.Watch // nil for none
 	rest      *rest.Server
 	dialer    func() (net.Conn, error)
 }
@@ -151,23 +155,34 @@ func newServer(t testing.TB, change ...func(*options)) *server {
 	if l, ok := hs.Listener.(*pipeListener); ok {
 		dial = func() (net.Conn, error) { return l.dial(ctx, "", "") }
 	}
-	c := client()
+	s := &server{TB: t, url: hs.URL, address: address, admission: admission, tasks: manager, client: client(), rest: api, dialer: dial}
 	if _, measured := t.(*testing.B); !measured && o.executor == nil { // other executors answer what they like
-		described, err := contract()
-		must(t, err)
-		below := ""
-		if o.control { // other answers may be what a fault has made of them
-			below = "/_stub/"
-		}
-		watch := described.Watch(c.Transport, below)
-		c = &http.Client{Transport: watch}
-		t.Cleanup(func() {
-			for _, err := range watch.Wrong() {
-				t.Error(err)
-			}
-		})
+		s.hold(o.control)
 	}
-	return &server{TB: t, url: hs.URL, address: address, admission: admission, tasks: manager, client: c, rest: api, dialer: dial}
+	return s
+}
+
+// hold has requests fail whose answers are not as openapi.yaml says; of a server with faults, those about the faults only: what
+// else it answers a fault may have made.
+func (s *server) hold(control bool) {
+	s.Helper()
+	described, err := contract()
+	must(s.TB, err)
+	below := ""
+	if control {
+		below = "/_stub/"
+	}
+	s.watch = described.Watch(s.client.Transport, below)
+	s.client = &http.Client{Transport: s.watch}
+	s.Cleanup(func() { must(s.TB, s.wrong()) })
+}
+
+// wrong is what was not as openapi.yaml says.
+func (s *server) wrong() error {
+	if s.watch == nil {
+		return nil
+	}
+	return errors.Join(s.watch.Wrong()...)
 }
 
 func must(t testing.TB, err error) {
@@ -218,7 +233,7 @@ func (s *server) try(ctx context.Context, method, path, body string, headers ...
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	return response{s.TB, resp.StatusCode, resp.Header, string(b)}, err
+	return response{s.TB, resp.StatusCode, resp.Header, string(b)}, cmp.Or(err, s.wrong())
 }
 
 // background sends a request whose answer is read later, or never.

@@ -160,10 +160,14 @@ func inflate(h http.Header, body []byte) ([]byte, error) {
 	return io.ReadAll(z)
 }
 
-// parse reads a document as encoding/json has it.
+// parse reads a document as encoding/json has it. Where a name stands twice in an object, as in some tables, the last one counts.
 func parse(body []byte, inYAML bool) (value any, err error) {
 	if inYAML {
-		if err := yaml.Unmarshal(body, &value); err != nil {
+		var document yaml.Node
+		if err := yaml.Unmarshal(body, &document); err != nil {
+			return nil, err
+		}
+		if value, err = plain(&document); err != nil {
 			return nil, err
 		}
 		if body, err = json.Marshal(value); err != nil {
@@ -173,4 +177,31 @@ func parse(body []byte, inYAML bool) (value any, err error) {
 	}
 	err = json.Unmarshal(body, &value)
 	return value, err
+}
+
+// plain is what a node of a YAML document holds.
+func plain(n *yaml.Node) (value any, err error) {
+	switch n.Kind {
+	case yaml.DocumentNode:
+		return plain(n.Content[0])
+	case yaml.MappingNode:
+		object := make(map[string]any, len(n.Content)/2)
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if object[n.Content[i].Value], err = plain(n.Content[i+1]); err != nil {
+				return nil, err
+			}
+		}
+		return object, nil
+	case yaml.SequenceNode:
+		list := make([]any, len(n.Content))
+		for i, item := range n.Content {
+			if list[i], err = plain(item); err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
+	default:
+		err = n.Decode(&value)
+		return value, err
+	}
 }

@@ -83,6 +83,10 @@ func TestCheck(t *testing.T) {
 		// Forms of an answer.
 		{"GET", "/_count?format=yaml", 200, "---\ncount: 3\n_shards: {total: 2, successful: 2, skipped: 0, failed: 0}\n", []string{"Content-Type", "application/yaml"}, ""},
 		{"GET", "/_count?format=yaml", 200, "---\ncount: \"3\"\n_shards: {total: 2, successful: 2, skipped: 0, failed: 0}\n", []string{"Content-Type", "application/yaml"}, "at /count"},
+		{"GET", "/_cat/indices?format=yaml", 200, "---\n- \"|\": \"|\"\n  index: \"books\"\n  \"|\": \"|\"\n", []string{"Content-Type", "application/yaml"}, ""},
+		{"GET", "/_cat/indices?format=yaml", 200, "---\n- index: 1\n", []string{"Content-Type", "application/yaml"}, "at /0/index"},
+		{"GET", "/_cat/indices?format=yaml", 200, "---\n- {", []string{"Content-Type", "application/yaml"}, "yaml"},
+		{"GET", "/_cat/indices?format=yaml", 200, "", []string{"Content-Type", "application/yaml"}, "at /"},
 		{"GET", "/_count", 200, zipped(t, count), []string{"Content-Encoding", "gzip"}, ""},
 		{"GET", "/_count", 200, count, []string{"Content-Encoding", "gzip"}, "gzip"},
 		{"GET", "/_count?filter_path=count", 200, `{"count":3}`, nil, ""},
