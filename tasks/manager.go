@@ -65,6 +65,9 @@ type Spec struct {
 	Description func() string
 	// Parent is the task that this one works for; nil for what comes from outside.
 	Parent *Task
+	// ParentID names the task that this one works for if that runs on another node. It is only told: what becomes of that task
+	// concerns this one as far as ctx says so.
+	ParentID ID
 	// Headers are those request headers that are shown with the task. Left out, it has those of its parent.
 	Headers map[string]string
 	// Cancellable: the one who runs the task watches its context.
@@ -100,6 +103,10 @@ func (m *Manager) Register(ctx context.Context, s Spec) (*Task, error) {
 	}
 	if t.cancellable {
 		t.ctx, t.cancelCtx = context.WithCancelCause(context.WithoutCancel(ctx))
+	}
+	if t.parent == nil && s.ParentID.IsSet() {
+		origin := s.ParentID // or else s would be on the heap for every task
+		t.origin = &origin
 	}
 	if p := t.parent; p != nil {
 		if t.user == "" {

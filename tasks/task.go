@@ -11,6 +11,7 @@ import (
 type Task struct {
 	manager     *Manager
 	parent      *Task
+	origin      *ID // the parent on another node
 	number      int64
 	action      string
 	kind        string
@@ -49,10 +50,13 @@ func (t *Task) ID() ID { return ID{Node: t.manager.node, Number: t.number} }
 
 // Parent names the task that this one works for, even if that has ended; the zero ID if there is none.
 func (t *Task) Parent() ID {
-	if t.parent == nil {
-		return ID{}
+	switch {
+	case t.parent != nil:
+		return t.parent.ID()
+	case t.origin != nil:
+		return *t.origin
 	}
-	return t.parent.ID()
+	return ID{}
 }
 
 // Action tells what kind of request it is, for example "indices:data/read/search".

@@ -69,6 +69,29 @@ func TestChildInheritsWhatIsNotSaid(t *testing.T) {
 	}
 }
 
+// TestParentOnAnotherNode: it is named, found by, and nothing else.
+func TestParentOnAnotherNode(t *testing.T) {
+	m := tasks.NewManager("a")
+	far := tasks.ID{Node: "b", Number: 1}
+	here := start(t, m, t.Context(), tasks.Spec{Cancellable: true})
+	child := start(t, m, t.Context(), tasks.Spec{ParentID: far, Cancellable: true})
+	start(t, m, t.Context(), tasks.Spec{Parent: here, ParentID: far})
+	if child.Parent() != far {
+		t.Errorf("the parent is %v, want %v", child.Parent(), far)
+	}
+	if got, want := numbers(m.List(tasks.Filter{Parent: far})), []int64{2}; !slices.Equal(got, want) {
+		t.Errorf("its children are %v, want %v: a parent here stands above one elsewhere", got, want)
+	}
+	here.Cancel(tasks.UserCause()) // has the same number
+	if cause, _ := child.Cancelled(); cause != nil {
+		t.Errorf("cancelled with a stranger: %v", cause)
+	}
+	child.End()
+	if got := m.List(tasks.Filter{Parent: far}); len(got) != 0 {
+		t.Errorf("there are still %v", numbers(got))
+	}
+}
+
 func TestStatus(t *testing.T) {
 	task := start(t, tasks.NewManager("n"), t.Context(), tasks.Spec{})
 	if task.Status() != nil {

@@ -113,16 +113,24 @@ func (w *shardWork[T]) drop(why error) {
 func (w *shardWork[T]) what() string { return w.action + " of shard " + describeShard(w.id) }
 
 // register starts the task of a phase. A parent that is gone has been answered
-// for already.
+// for already. One on another node is only named: when it is cancelled, the
+// transport ends ctx.
 func (e *Engine) register(ctx context.Context, action string, id shard.ID, parent shard.Task) (*tasks.Task, error) {
-	coordinator := e.config.Tasks.Task(tasks.ID{Node: parent.Node, Number: parent.Number})
-	return e.config.Tasks.Register(ctx, tasks.Spec{
+	spec := tasks.Spec{
 		Action:      action,
 		Type:        tasks.Direct,
 		Description: func() string { return "shardId[" + describeShard(id) + "]" },
-		Parent:      coordinator,
 		Cancellable: true,
-	})
+	}
+	coordinator := tasks.ID{Node: parent.Node, Number: parent.Number}
+	switch parent.Node {
+	case e.config.Tasks.Node():
+		spec.Parent = e.config.Tasks.Task(coordinator)
+	case "": // nobody's
+	default:
+		spec.Type, spec.ParentID = tasks.Transport, coordinator
+	}
+	return e.config.Tasks.Register(ctx, spec)
 }
 
 func describeShard(id shard.ID) string { return "[" + id.Index + "][" + strconv.Itoa(id.Number) + "]" }
