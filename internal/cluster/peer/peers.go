@@ -82,7 +82,7 @@ func (p *Peers) connect(to ring.Member) (*grpc.ClientConn, error) {
 	retry := backoff.DefaultConfig
 	retry.BaseDelay, retry.MaxDelay = firstRetry, lastRetry
 	return grpc.NewClient("passthrough:///"+to.Transport,
-		grpc.WithTransportCredentials(p.config.credentials()),
+		grpc.WithTransportCredentials(p.config.credentials(nil)),
 		grpc.WithContextDialer(p.config.dial),
 		grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(),

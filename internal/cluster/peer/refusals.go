@@ -1,15 +1,14 @@
 package peer
 
 import (
-	"context"
+	"net"
 	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
-	"google.golang.org/grpc/peer"
 )
 
-// refusalsTold is how far apart, at least, the log hears of calls that were refused: a stranger calls again and again.
+// refusalsTold is how far apart, at least, the log hears of calls and connections that were refused: a stranger comes again and again.
 const refusalsTold = time.Minute
 
 // refusals tells the log of them. It is safe for concurrent use.
@@ -21,7 +20,8 @@ type refusals struct {
 	untold int
 }
 
-func (r *refusals) tell(ctx context.Context, why error) {
+// tell is told of each one; from may be nil.
+func (r *refusals) tell(from net.Addr, why error) {
 	now := time.Now()
 	r.mu.Lock()
 	r.untold++
@@ -33,9 +33,5 @@ func (r *refusals) tell(ctx context.Context, why error) {
 	if !due {
 		return
 	}
-	from := "unknown"
-	if p, ok := peer.FromContext(ctx); ok {
-		from = p.Addr.String()
-	}
-	r.log.Warn().Str("from", from).Int("calls", untold).Err(why).Msg("calls of another node are refused")
+	r.log.Warn().Stringer("from", from).Int("calls", untold).Err(why).Msg("calls of another node are refused")
 }

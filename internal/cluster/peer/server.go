@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/wlmserver/wlmserver/internal/cluster/peer/clusterpb"
@@ -83,7 +84,7 @@ func NewServer(c Config, h Handlers) *Server {
 	s := &Server{config: c, handlers: h, readers: newReaders(), sessions: make(map[*session]struct{})}
 	s.refusals.log = c.Log
 	s.grpc = grpc.NewServer(
-		grpc.Creds(c.credentials()),
+		grpc.Creds(c.credentials(s.refusals.tell)),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
 		grpc.ConnectionTimeout(connectTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: c.KeepAlive, Timeout: c.keepAliveTimeout()}),
@@ -178,7 +179,11 @@ func (s *Server) stream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerI
 func (s *Server) admitted(ctx context.Context) (context.Context, error) {
 	admitted, err := s.config.admit(ctx)
 	if err != nil {
-		s.refusals.tell(ctx, err)
+		var from net.Addr
+		if p, ok := peer.FromContext(ctx); ok {
+			from = p.Addr
+		}
+		s.refusals.tell(from, err)
 	}
 	return admitted, err
 }

@@ -187,9 +187,14 @@ func (s *Shards) known(err error) error {
 	if err == nil || !notReached(err) {
 		return err
 	}
-	return s.restore(shard.Failure{Type: "node_not_connected_exception", Status: http.StatusServiceUnavailable, Reason: err.Error()})
+	f := shard.Failure{Type: "node_not_connected_exception", Status: http.StatusServiceUnavailable, Reason: err.Error()}
+	if _, ok := errors.AsType[*FailedError](err); ok {
+		f.Type, f.Status = "remote_transport_exception", http.StatusInternalServerError
+	}
+	return s.restore(f)
 }
 
+// notReached reports whether an error is of the nodes' talk, and not of a shard.
 func notReached(err error) bool {
 	if errors.Is(err, ErrClosed) {
 		return true

@@ -164,6 +164,9 @@ func TestShardsThatCannotAnswer(t *testing.T) {
 	gone := ring.Member{ID: "d", Incarnation: "1", Name: "node-d", Transport: "127.0.0.1:1"}
 	good := newShards(t, "e")
 	e := start(t, "e", at(good), failures)
+	stopping := newShards(t, "f")
+	stopping.Close()
+	f := start(t, "f", at(stopping), failures)
 
 	// The only worker of b is busy until the test ends.
 	busy, stop := context.WithCancel(t.Context())
@@ -186,7 +189,8 @@ func TestShardsThatCannotAnswer(t *testing.T) {
 		"nobody there":     {[]ring.Member{gone}, isShardError("node_not_connected_exception", 503)},
 		"no shards there":  {[]ring.Member{a.self}, isType[*search.IndexNotFoundError]},
 		"the last of many": {[]ring.Member{gone, b.self, c.self}, isType[*search.IndexNotFoundError]},
-		"one of many can":  {[]ring.Member{gone, b.self, c.self, e.self}, nil},
+		"a leaving node":   {[]ring.Member{f.self}, isType[*tasks.CancelledError]},
+		"one of many can":  {[]ring.Member{gone, b.self, c.self, f.self, e.self}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			across := newShards(t, "a", elsewhere(a, x.copies...))

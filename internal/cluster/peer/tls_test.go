@@ -41,6 +41,11 @@ func TestTLS(t *testing.T) {
 			t.Errorf("%s: %#v", name, err)
 		}
 	}
+	// Who is refused tries on; the log is told once.
+	until(t, "the log tells of refusals", func() bool { return strings.Contains(b.log.String(), "calls of another node are refused") })
+	if n := strings.Count(b.log.String(), "calls of another node are refused"); n != 1 {
+		t.Errorf("the log tells of refusals %d times: %s", n, b.log)
+	}
 	if err := a.peers.Await(t.Context(), plain.self, 1); !isUnreachable(err) {
 		t.Errorf("a node that speaks no TLS: %#v", err)
 	}
