@@ -28,6 +28,9 @@ func reference(source []byte) ([]byte, error) {
 	for _, tag := range root.at("tags").Content {
 		p.tag(node{tag})
 	}
+	if p.err != nil {
+		return nil, p.err
+	}
 	if twice := p.twice(); twice != "" {
 		return nil, fmt.Errorf("two headings read %q: links could not tell them apart", twice)
 	}
@@ -39,6 +42,7 @@ type page struct {
 	bytes.Buffer
 	root node
 	told map[string]section // by the rows about fields
+	err  error              // the first thing that is wrong with the source
 }
 
 func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
@@ -179,7 +183,7 @@ func (p *page) section(s section) {
 	if body.Node != nil {
 		p.fields("body", s, body.at("content").first().at("schema"))
 	}
-	p.request(s[0])
+	p.request(s)
 	p.answers(s)
 }
 
@@ -315,11 +319,24 @@ func (f *fields) walk(path string, s node) {
 	f.walk("", s.at("additionalProperties"))
 }
 
+// answers says whether one of the operations could be meant by a request.
+func (s section) answers(method, path string) bool {
+	return slices.ContainsFunc(s, func(op operation) bool {
+		return op.method == method && slices.EqualFunc(strings.Split(op.path, "/"), strings.Split(path, "/"), func(pattern, part string) bool {
+			return pattern == part || strings.HasPrefix(pattern, "{")
+		})
+	})
+}
+
 // request writes the example of a request as a command.
-func (p *page) request(op operation) {
+func (p *page) request(s section) {
+	op := s[0]
 	method, target, ok := strings.Cut(op.text("x-request"), " ")
 	if !ok {
 		return
+	}
+	if path, _, _ := strings.Cut(target, "?"); p.err == nil && !s.answers(method, path) {
+		p.err = fmt.Errorf("x-request %s is for none of the operations of %s", op.text("x-request"), op.text("x-operation-group"))
 	}
 	url := "localhost:9200" + target
 	if strings.ContainsAny(url, "?*&[]") {
