@@ -31,6 +31,10 @@ test: ## Run the tests
 race: ## Run the tests under the race detector
 	go test -race $(PACKAGES)
 
+.PHONY: golden
+golden: ## Replay what a real OpenSearch was asked, and print how far the answers are the same
+	@go test ./test/golden -count=1 -v -run '^Test(Golden|ExceptionsAreFew)$$' | awk '/recording +cases|^ +[0-9][0-9]-|^ +total|^ok|FAIL|golden_test.go/'
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (30s)
 	tools/fuzz $(FUZZTIME) $(PACKAGES)

@@ -67,9 +67,13 @@ func (e *ParseError) Unwrap() error { return e.Cause }
 // InvalidError is a value that a request must not have.
 type InvalidError struct {
 	Reason string
+	Cause  error // may be nil
 }
 
 func (e *InvalidError) Error() string { return e.Reason }
+
+// Unwrap returns the cause.
+func (e *InvalidError) Unwrap() error { return e.Cause }
 
 // ValidationError lists everything that is wrong with a request.
 type ValidationError struct {

@@ -28,6 +28,9 @@ type Limits struct {
 	Group    Bounds
 	Cluster  Bounds
 
+	// MaxShards is how many shards the search may ask in all; 0 for no bound.
+	MaxShards int
+
 	// ScrollKeepAlive is how long the scroll is kept after this page; 0 for
 	// anything but the page of a scroll.
 	ScrollKeepAlive time.Duration

@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strings"
@@ -32,7 +33,11 @@ func CheckScrollID(id string) error {
 	if validScrollID(id) {
 		return nil
 	}
-	return &InvalidError{Reason: fmt.Sprintf("[%s] is not the id of a scroll; send back the _scroll_id of the page before, unchanged", id)}
+	e := &InvalidError{Reason: fmt.Sprintf("[%s] is not the id of a scroll; send back the _scroll_id of the page before, unchanged", id)}
+	if _, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(id, "=")); err == nil {
+		e.Cause = &ParseError{Type: "e_o_f_exception", Reason: "what such an id holds does not end where the text ends"}
+	}
+	return e
 }
 
 // preparePage finds the scroll of a further page and pins it, so that it

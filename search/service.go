@@ -117,6 +117,7 @@ func (s *Service) limits(g *groups.Group) Limits {
 		Timeout:             new(c.Duration(settings.DefaultSearchTimeout)),
 		AllowPartialResults: new(c.Bool(settings.AllowPartialResults)),
 	}}
+	l.MaxShards = c.Int(settings.MaxShards)
 	if g == nil {
 		return l
 	}

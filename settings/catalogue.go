@@ -26,6 +26,8 @@ const (
 	// AllowPartialResults says whether a search that does not say it itself may answer although
 	// some of its shards failed.
 	AllowPartialResults = "search.default_allow_partial_results"
+	// MaxShards is how many shards one search may ask.
+	MaxShards = "action.search.shard_count.limit"
 	// MaxOpenScrolls is how many scrolls may be open on a node.
 	MaxOpenScrolls = "search.max_open_scroll_context"
 	// MaxScrollKeepAlive is the longest time for which a scroll may be kept open between two of its
@@ -193,6 +195,7 @@ func searchSettings() []definition {
 		duration(CancelAfter, "-1").acting(),
 		duration(DefaultSearchTimeout, "-1").acting(),
 		boolean(AllowPartialResults, "true").acting(),
+		long(MaxShards, "9223372036854775807", 1, math.MaxInt64).acting(),
 		integer(MaxOpenScrolls, "500", 0, math.MaxInt32).acting(),
 		duration(MaxScrollKeepAlive, "24h").acting(),
 		integer("search.max_buckets", "65535", 0, math.MaxInt32),

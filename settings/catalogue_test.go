@@ -67,7 +67,7 @@ func TestCatalogue(t *testing.T) {
 		}
 	}
 	want := []string{
-		settings.MaxGroups, settings.CancelAfter, settings.AllowPartialResults,
+		settings.MaxShards, settings.MaxGroups, settings.CancelAfter, settings.AllowPartialResults,
 		settings.DefaultSearchTimeout, settings.MaxScrollKeepAlive, settings.MaxOpenScrolls, settings.MaxRules, settings.WLMMode,
 	}
 	if !slices.Equal(acting, want) {

@@ -32,6 +32,7 @@ func judgedValues() map[string]judged {
 		"search.cancel_after_time_interval":                       {words("-1 0 5ms 10s 1h"), words("soon 10 -5s 1.5s NaN 10x")},
 		"search.default_search_timeout":                           {words("-1 0 300ms"), words("300 -2 0.5s")},
 		"search.default_allow_partial_results":                    {words("true false"), words("TRUE yes 1 0 on")},
+		"action.search.shard_count.limit":                         {words("1 9223372036854775807"), words("0 -1 1.5")},
 		"search.max_open_scroll_context":                          {words("0 500"), words("-1 2147483648")},
 		"search.max_keep_alive":                                   {words("-1 0 24h"), words("24 -2 soon")},
 		"search.max_buckets":                                      {words("0 65535"), words("-1 2147483648")},

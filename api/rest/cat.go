@@ -20,6 +20,14 @@ func (s *Server) catRoutes() []route {
 		{methods: "GET", pattern: "/_cat/health", params: tableParams, prepare: s.catHealth},
 		{methods: "GET", pattern: "/_cat/indices", params: indices, prepare: s.catIndices},
 		{methods: "GET", pattern: "/_cat/indices/{index}", params: indices, prepare: s.catIndices},
+		{methods: "GET", pattern: "/_cat/shards", params: tableParams + expansion, prepare: s.catShards},
+		{methods: "GET", pattern: "/_cat/shards/{index}", params: tableParams + expansion, prepare: s.catShards},
+		{methods: "GET", pattern: "/_cat/count", params: tableParams, prepare: s.catCount},
+		{methods: "GET", pattern: "/_cat/count/{index}", params: tableParams, prepare: s.catCount},
+		{methods: "GET", pattern: "/_cat/cluster_manager", params: tableParams, prepare: s.catClusterManager},
+		{methods: "GET", pattern: "/_cat/master", params: tableParams, prepare: s.catClusterManager},
+		{methods: "GET", pattern: "/_cat/pending_tasks", params: tableParams, prepare: s.catPendingTasks},
+		{methods: "GET", pattern: "/_cat/plugins", params: tableParams, prepare: s.catPlugins},
 		{methods: "GET", pattern: "/_cat/tasks", params: tableParams + " detailed nodes actions parent_task_id", prepare: s.catTasks},
 		{methods: "GET", pattern: "/_cat/thread_pool", params: tableParams, prepare: s.catThreadPool},
 		{methods: "GET", pattern: "/_cat/thread_pool/{pools}", params: tableParams, prepare: s.catThreadPool},
@@ -128,13 +136,20 @@ func (s *Server) catIndices(c *call) (action, error) {
 				continue
 			}
 			rows = append(rows, []any{
-				h.Status, "open", x.Name, x.UUID, x.Shards, x.Replicas, x.Documents, 0,
+				h.Status, openOrClosed(x), x.Name, x.UUID, x.Shards, x.Replicas, x.Documents, 0,
 				x.Created.UnixMilli(), x.Created.UTC().Format("2006-01-02T15:04:05.000Z"),
 				bytesCell(0), bytesCell(0), // nothing of an index is on a disk
 			})
 		}
 		return rows, nil
 	})
+}
+
+func openOrClosed(x stub.IndexInfo) string {
+	if x.Closed {
+		return "close"
+	}
+	return "open"
 }
 
 // searchPool is the name of the thread pool of searches.

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/wlmserver/wlmserver/internal/stub"
-	"github.com/wlmserver/wlmserver/settings"
 )
 
 func (s *Server) documentRoutes() []route {
@@ -17,7 +16,7 @@ func (s *Server) documentRoutes() []route {
 		write  = "timeout refresh routing wait_for_active_shards version version_type if_seq_no if_primary_term op_type pipeline require_alias"
 		read   = "preference realtime refresh routing stored_fields _source _source_excludes _source_includes version version_type"
 	)
-	return slices.Concat(s.maintenanceRoutes(), []route{
+	return slices.Concat(s.maintenanceRoutes(), s.indexRoutes(), []route{
 		{methods: "PUT", pattern: "/{index}", params: index, body: optional, prepare: s.createIndex},
 		{methods: "GET HEAD", pattern: "/{index}", params: lookup, prepare: s.getIndex},
 		{methods: "DELETE", pattern: "/{index}", params: timeouts + expansion, prepare: s.deleteIndex},
@@ -25,6 +24,7 @@ func (s *Server) documentRoutes() []route {
 		{methods: "POST", pattern: "/{index}/_doc", params: write, body: required, prepare: s.putDocument(false)},
 		{methods: "PUT POST", pattern: "/{index}/_doc/{id}", params: write, body: required, prepare: s.putDocument(false)},
 		{methods: "PUT POST", pattern: "/{index}/_create/{id}", params: write, body: required, prepare: s.putDocument(true)},
+		{methods: "POST", pattern: "/{index}/_update/{id}", params: write + " lang retry_on_conflict _source _source_excludes _source_includes", body: required, prepare: s.updateDocument},
 		{methods: "GET HEAD", pattern: "/{index}/_doc/{id}", params: read, prepare: s.getDocument},
 		{methods: "DELETE", pattern: "/{index}/_doc/{id}", params: write, prepare: s.deleteDocument},
 
@@ -95,11 +95,7 @@ func (s *Server) getIndex(c *call) (action, error) {
 		}
 		d := members{}
 		for _, x := range found {
-			kvs := make([]settings.KV, len(x.Settings))
-			for i, kv := range x.Settings {
-				kvs[i] = settings.KV(kv)
-			}
-			d = append(d, member{x.Name, indexDTO{Mappings: x.Mappings, Settings: settingsTree(kvs, flat)}})
+			d = append(d, member{x.Name, indexDTO{Mappings: x.Mappings, Settings: settingsTree(indexSettings(x), flat)}})
 		}
 		return ok(d)
 	}, nil
@@ -135,14 +131,34 @@ func (s *Server) putDocument(create bool) func(*call) (action, error) {
 			if err != nil {
 				return nil, err
 			}
-			r.ForcedRefresh = forced
-			a := &answer{status: r.Status(), value: r}
-			if r.Result == stub.Created {
-				a.header = http.Header{"Location": {"/" + url.PathEscape(r.Index) + "/_doc/" + url.PathEscape(r.ID)}}
-			}
-			return a, nil
+			return changed(r, forced), nil
 		}, nil
 	}
+}
+
+// changed tells of a document that was stored, and where it is if it is new.
+func changed(r stub.DocumentResult, forced bool) *answer {
+	r.ForcedRefresh = forced && r.Result != stub.Noop
+	a := &answer{status: r.Status(), value: r}
+	if r.Result == stub.Created {
+		a.header = http.Header{"Location": {"/" + url.PathEscape(r.Index) + "/_doc/" + url.PathEscape(r.ID)}}
+	}
+	return a
+}
+
+// updateDocument changes parts of a document.
+func (s *Server) updateDocument(c *call) (action, error) {
+	forced, err := c.refreshes()
+	if err != nil {
+		return nil, err
+	}
+	return func() (*answer, error) {
+		r, err := s.cfg.Stub.UpdateDocument(c.param("index"), c.param("id"), c.body)
+		if err != nil {
+			return nil, err
+		}
+		return changed(r, forced), nil
+	}, nil
 }
 
 func (s *Server) deleteDocument(c *call) (action, error) {

@@ -56,7 +56,12 @@ func lookUp(err error) *failure {
 		}
 		return f
 	case *search.InvalidError:
-		return illegalArgument("%s", e.Reason)
+		f := illegalArgument("%s", e.Reason)
+		if e.Cause != nil {
+			f.cause = describe(e.Cause)
+			f.mistake = f.cause.mistake
+		}
+		return f
 	case *search.ValidationError:
 		return validation(e)
 	case *search.IndexNotFoundError:
@@ -155,6 +160,14 @@ func lookUp(err error) *failure {
 	case *stub.IndexExistsError:
 		return &failure{status: http.StatusBadRequest, typ: "resource_already_exists_exception", reason: e.Error(),
 			extra: fields{quoted("index", e.Index), quoted("index_uuid", e.UUID)}}
+	case *stub.IndexClosedError:
+		return &failure{status: http.StatusBadRequest, typ: "index_closed_exception", reason: e.Error(),
+			extra: fields{quoted("index", e.Index), quoted("index_uuid", e.UUID)}}
+	case *stub.QueryShardError:
+		return &failure{status: http.StatusBadRequest, typ: "query_shard_exception", reason: e.Error(),
+			extra: fields{quoted("index", e.Index), quoted("index_uuid", e.UUID)}, cause: numberFormat(e.Value)}
+	case *stub.PrivateSettingError:
+		return &failure{status: http.StatusBadRequest, typ: "settings_exception", reason: e.Error()}
 	case *stub.VersionConflictError:
 		return documentFailure(http.StatusConflict, "version_conflict_engine_exception", e, e.Index, e.UUID, e.Shard)
 	case *stub.DocumentMissingError:

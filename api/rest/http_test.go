@@ -427,3 +427,9 @@ func TestMetrics(t *testing.T) {
 		t.Error(r.body)
 	}
 }
+
+func sortedList(s string) string {
+	l := strings.Split(s, ",")
+	slices.Sort(l)
+	return strings.Join(l, ",")
+}

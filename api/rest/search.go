@@ -21,6 +21,7 @@ const (
 		" suggest_mode suggest_size suggest_text terminate_after timeout track_scores track_total_hits typed_keys" +
 		" verbose_pipeline version"
 	countParams       = whichIndices + lucene + bodyInQuery + " index min_score terminate_after"
+	validateParams    = whichIndices + lucene + bodyInQuery + " explain rewrite all_shards"
 	multiSearchParams = bodyInQuery + " index routing cancel_after_time_interval ccs_minimize_roundtrips max_concurrent_searches" +
 		" max_concurrent_shard_requests pre_filter_shard_size rest_total_hits_as_int search_type typed_keys"
 )
@@ -32,6 +33,8 @@ func (s *Server) searchRoutes() []route {
 		{methods: "GET POST", pattern: "/{index}/_search", params: searchParams, body: optional, prepare: searches},
 		{methods: "GET POST", pattern: "/_count", params: countParams, body: optional, prepare: counts},
 		{methods: "GET POST", pattern: "/{index}/_count", params: countParams, body: optional, prepare: counts},
+		{methods: "GET POST", pattern: "/_validate/query", params: validateParams, body: optional, prepare: s.validateQuery},
+		{methods: "GET POST", pattern: "/{index}/_validate/query", params: validateParams, body: optional, prepare: s.validateQuery},
 		{methods: "GET POST", pattern: "/_msearch", params: multiSearchParams, body: lines, prepare: s.multiSearch},
 		{methods: "GET POST", pattern: "/{index}/_msearch", params: multiSearchParams, body: lines, prepare: s.multiSearch},
 	}

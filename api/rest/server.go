@@ -23,6 +23,8 @@ import (
 const (
 	// Version is the OpenSearch version that the API speaks, as clients read it from GET /.
 	Version = "3.7.0"
+	// versionID is Version as indices carry the version that made them: two digits a part, and a mark that tells the family.
+	versionID = "137287827"
 	// Distribution tells clients which family of servers the API belongs to.
 	Distribution = "opensearch"
 )

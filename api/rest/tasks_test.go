@@ -355,3 +355,11 @@ func TestDefaultWait(t *testing.T) {
 		(<-answer).want(200)
 	})
 }
+
+func keys(v *jsondoc.Value) string {
+	var names []string
+	for _, m := range v.Members {
+		names = append(names, m.Name)
+	}
+	return strings.Join(names, " ")
+}

@@ -209,6 +209,10 @@ func appendReason(b []byte, err error) []byte {
 		kind = "task_cancelled_exception"
 	case *search.PoolFullError:
 		kind = "rejected_execution_exception"
+	case *QueryShardError:
+		kind = "query_shard_exception"
+		details = jsondoc.AppendString([]byte(`,"index":`), e.Index)
+		details = jsondoc.AppendString(append(details, `,"index_uuid":`...), e.UUID)
 	case *search.IndexNotFoundError:
 		kind = "index_not_found_exception"
 		details = jsondoc.AppendString([]byte(`,"index":`), e.Index)

@@ -8,17 +8,22 @@ import (
 	"github.com/wlmserver/wlmserver/search"
 )
 
-// readCountBody reads the body of a count: a query.
+// readCountBody reads the body of a count: a query, and what the count costs.
 func (o *options) readCountBody(body []byte) error {
 	root, err := parseObject(body)
 	if err != nil {
 		return unreadableCount(err, body, 0)
 	}
 	for _, m := range root.Members {
-		if m.Name != "query" {
-			return parseFaultAt(body, m.Offset, "a count does not know ["+m.Name+"]; its body has a [query] and nothing else", nil)
+		switch {
+		case m.Name == "query":
+			err = o.readQuery(body, m.Value)
+		case m.Name == "ext" && m.Value.Kind == jsondoc.Object:
+			err = o.readExt(body, m.Value)
+		default:
+			err = parseFaultAt(body, m.Offset, "a count does not know ["+m.Name+"]; its body has a [query], and may have [ext] for what it costs", nil)
 		}
-		if err := checkQuery(body, m.Value); err != nil {
+		if err != nil {
 			return unreadableCount(err, body, m.Value.Offset)
 		}
 	}
@@ -141,7 +146,7 @@ func (o *options) readKey(body []byte, name string, v *jsondoc.Value) (err error
 	case "sort":
 		o.sort, err = readSort(body, v)
 	case "query", "post_filter":
-		err = checkQuery(body, v)
+		err = o.readQuery(body, v)
 	case "ext":
 		err = o.readExt(body, v)
 	default:

@@ -110,6 +110,11 @@ func (c *coordinator) query() error {
 	}
 	started := c.fanOut(len(c.targets), func(i int, done func()) {
 		t, r := &c.targets[i], &c.requests[i]
+		if t.refused != nil {
+			c.queries[i].err = t.refused
+			done()
+			return
+		}
 		*r = shard.QueryRequest{
 			Shard:   t.id,
 			Parent:  c.parent(),

@@ -234,7 +234,7 @@ func (e *Engine) existing(name string) (*index, error) {
 		return nil, err
 	}
 	if ix := e.index(name); ix != nil {
-		return ix, nil
+		return ix, ix.open()
 	}
 	return nil, &search.IndexNotFoundError{Index: name, Literal: true}
 }
@@ -300,7 +300,7 @@ func (ix *index) document(id string) *document {
 }
 
 func (ix *index) result(r Result, d *document) DocumentResult {
-	shards := WriteShards{Total: 1 + ix.replicas, Successful: 1}
+	shards := WriteShards{Total: 1 + ix.now.Load().replicas, Successful: 1}
 	if r == Noop {
 		shards = WriteShards{} // no shard was asked
 	}

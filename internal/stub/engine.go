@@ -154,7 +154,7 @@ func (e *Engine) index(name string) *index {
 // indexForWriting returns the index of that name and makes it when it is missing.
 func (e *Engine) indexForWriting(name string) (*index, error) {
 	if ix := e.index(name); ix != nil {
-		return ix, nil
+		return ix, ix.open()
 	}
 	if err := checkIndexName(name); err != nil {
 		return nil, err

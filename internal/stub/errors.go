@@ -16,6 +16,36 @@ func (e *IndexExistsError) Error() string {
 	return fmt.Sprintf("index [%s/%s] exists already; delete it first or choose another name", e.Index, e.UUID)
 }
 
+// IndexClosedError is a search on a closed index, or a document of one: 400
+// index_closed_exception.
+type IndexClosedError struct {
+	Index, UUID string
+}
+
+func (e *IndexClosedError) Error() string {
+	return "index [" + e.Index + "] is closed; POST /" + e.Index + "/_open opens it"
+}
+
+// PrivateSettingError refuses to change a setting that is the server's own: 400
+// settings_exception.
+type PrivateSettingError struct {
+	Key string
+}
+
+func (e *PrivateSettingError) Error() string {
+	return "the setting [" + e.Key + "] is the server's own and cannot be changed"
+}
+
+// QueryShardError is a query that an index cannot take for what its fields are
+// mapped to: 400 query_shard_exception.
+type QueryShardError struct {
+	Index, UUID string
+	Reason      string
+	Value       string // of the query, that is not a number
+}
+
+func (e *QueryShardError) Error() string { return e.Reason }
+
 // VersionConflictError refuses to create a document twice: 409
 // version_conflict_engine_exception.
 type VersionConflictError struct {

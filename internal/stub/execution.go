@@ -48,6 +48,8 @@ type target struct {
 	cost   *Cost
 	reader shard.Reader // of a scroll, after its first page
 	taken  int          // hits of the shard that earlier pages had
+
+	refused error // why its index cannot take the query; nil for nearly all
 }
 
 // Description reads as OpenSearch's does.
@@ -91,6 +93,10 @@ func (x *execution) Execute(ctx context.Context, t *tasks.Task, l search.Limits)
 	if err := x.checkWindow(targets); err != nil {
 		return nil, err
 	}
+	if l.MaxShards > 0 && len(targets) > l.MaxShards {
+		return nil, &search.InvalidError{Reason: fmt.Sprintf(
+			"the search asks [%d] shards, and the most is [%d]; search fewer indices, or raise action.search.shard_count.limit", len(targets), l.MaxShards)}
+	}
 	if err := x.runNested(ctx); err != nil {
 		return nil, err
 	}
@@ -112,7 +118,7 @@ func (x *execution) targets() ([]target, error) {
 	if x.opened {
 		return x.shards, nil
 	}
-	indices, err := x.engine.resolve(x.options.selection)
+	indices, err := x.engine.searchable(x.options.selection)
 	if err != nil {
 		return nil, err
 	}
@@ -122,9 +128,9 @@ func (x *execution) targets() ([]target, error) {
 	}
 	targets := make([]target, 0, n)
 	for _, ix := range indices {
-		cost := x.cost(ix)
+		cost, refused := x.cost(ix), ix.refusal(x.options.terms)
 		for number := range ix.stores {
-			targets = append(targets, target{id: shard.ID{Index: ix.name, Number: number}, cost: cost})
+			targets = append(targets, target{id: shard.ID{Index: ix.name, Number: number}, cost: cost, refused: refused})
 		}
 	}
 	return targets, nil
@@ -132,10 +138,11 @@ func (x *execution) targets() ([]target, error) {
 
 // cost is what the search costs on a shard of that index.
 func (x *execution) cost(ix *index) *Cost {
+	now := ix.now.Load()
 	if len(x.options.costs) == 0 {
-		return &ix.cost
+		return &now.cost
 	}
-	c := ix.cost
+	c := now.cost
 	for _, set := range x.options.costs {
 		set(&c)
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wlmserver/wlmserver/internal/jsondoc"
@@ -21,21 +22,29 @@ const maxShards = 1024
 // bytesPerIndex is what an index takes beside its body and its documents, roughly.
 const bytesPerIndex = 1 << 10
 
-// index is one index. Its documents are guarded by mu; the rest never changes.
+// index is one index. Its documents are guarded by mu, and mu is held to replace
+// now; the rest never changes.
 type index struct {
 	name, uuid string
 	created    time.Time
-	replicas   int
 	mappings   json.RawMessage   // one compact JSON object
 	numeric    map[string]string // the fields that are mapped to a type of numbers
-	settings   []KV              // as they were given, beside those that IndexInfo tells apart
-	cost       Cost
 	router     router
 	size       int64 // bytes that it takes without documents, roughly
+	now        atomic.Pointer[dynamic]
 
 	mu     sync.Mutex
 	closed bool // deleted: takes no more documents
 	stores []store
+}
+
+// dynamic is what of an index may change while it is searched. It is replaced as a
+// whole.
+type dynamic struct {
+	replicas int
+	settings []KV // as they were given, beside those that IndexInfo tells apart
+	cost     Cost
+	shut     bool // neither searched nor written to
 }
 
 // KV is one setting of an index under its full name.
@@ -47,6 +56,7 @@ type IndexInfo struct {
 	Created    time.Time
 	Shards     int
 	Replicas   int
+	Closed     bool            // neither searched nor written to
 	Mappings   json.RawMessage // one compact JSON object, as it was given
 	Settings   []KV            // all of them, in OpenSearch's order; those given beside the known ones last
 	Documents  int
@@ -65,13 +75,12 @@ func newIndex(name string, body []byte, defaults Cost) (*index, error) {
 		name:     name,
 		uuid:     randomID(16),
 		created:  time.Now(),
-		replicas: 1,
 		mappings: json.RawMessage("{}"),
-		cost:     defaults,
 	}
-	shards := 1
+	shards, now := 1, &dynamic{replicas: defaultReplicas, cost: defaults}
+	ix.now.Store(now)
 	if len(bytes.TrimSpace(body)) > 0 {
-		n, err := ix.read(body)
+		n, err := ix.read(body, now)
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +94,7 @@ func newIndex(name string, body []byte, defaults Cost) (*index, error) {
 
 // read takes over what the body of a create request says and returns the number
 // of shards.
-func (ix *index) read(body []byte) (shards int, err error) {
+func (ix *index) read(body []byte, now *dynamic) (shards int, err error) {
 	root, err := parseObject(body)
 	if err != nil {
 		return 0, err
@@ -103,7 +112,7 @@ func (ix *index) read(body []byte) (shards int, err error) {
 		}
 		switch m.Name {
 		case "settings":
-			if shards, err = ix.readSettings(m.Value); err != nil {
+			if shards, err = now.read(m.Value); err != nil {
 				return 0, err
 			}
 		case "mappings":
@@ -124,20 +133,16 @@ func (ix *index) read(body []byte) (shards int, err error) {
 	return shards, nil
 }
 
-func (ix *index) readSettings(v *jsondoc.Value) (shards int, err error) {
+// read takes over the settings of a new index and returns the number of shards.
+func (d *dynamic) read(v *jsondoc.Value) (shards int, err error) {
 	shards = 1
 	for _, kv := range flatten(nil, "", v) {
 		switch {
-		case kv.Key == "index.number_of_shards":
+		case kv.null: // stands for the default
+		case kv.Key == shardsKey:
 			shards, err = wholeNumber(kv.Key, kv.Value, 1, maxShards)
-		case kv.Key == "index.number_of_replicas":
-			ix.replicas, err = wholeNumber(kv.Key, kv.Value, 0, maxShards)
-		case strings.HasPrefix(kv.Key, "index.stub."):
-			if err = ix.cost.Set(kv.Key, kv.Value); err == nil {
-				ix.settings = append(ix.settings, kv)
-			}
 		default:
-			ix.settings = append(ix.settings, kv)
+			err = d.set(kv.KV)
 		}
 		if err != nil {
 			return 0, err
@@ -146,9 +151,41 @@ func (ix *index) readSettings(v *jsondoc.Value) (shards int, err error) {
 	return shards, nil
 }
 
-// flatten turns nested settings into dotted ones. A null is left out: it stands
-// for the default.
-func flatten(kvs []KV, path string, v *jsondoc.Value) []KV {
+const (
+	shardsKey       = "index.number_of_shards"
+	replicasKey     = "index.number_of_replicas"
+	defaultReplicas = 1
+	costPrefix      = "index.stub."
+)
+
+// set takes over one setting that may change.
+func (d *dynamic) set(kv KV) (err error) {
+	switch {
+	case kv.Key == replicasKey:
+		d.replicas, err = wholeNumber(kv.Key, kv.Value, 0, maxShards)
+		return err
+	case strings.HasPrefix(kv.Key, costPrefix):
+		err = d.cost.Set(kv.Key, kv.Value)
+	}
+	if err == nil {
+		d.forget(kv.Key)
+		d.settings = append(d.settings, kv)
+	}
+	return err
+}
+
+func (d *dynamic) forget(key string) {
+	d.settings = slices.DeleteFunc(d.settings, func(kv KV) bool { return kv.Key == key })
+}
+
+// given is a setting as a request gives it.
+type given struct {
+	KV
+	null bool
+}
+
+// flatten turns nested settings into dotted ones.
+func flatten(kvs []given, path string, v *jsondoc.Value) []given {
 	switch v.Kind {
 	case jsondoc.Object:
 		for _, m := range v.Members {
@@ -158,12 +195,11 @@ func flatten(kvs []KV, path string, v *jsondoc.Value) []KV {
 		for i, item := range v.Items {
 			kvs = flatten(kvs, join(path, strconv.Itoa(i)), item)
 		}
-	case jsondoc.Null:
 	default:
 		if path != "index" && !strings.HasPrefix(path, "index.") {
 			path = "index." + path
 		}
-		kvs = append(kvs, KV{path, v.Text})
+		kvs = append(kvs, given{KV{path, v.Text}, v.Kind == jsondoc.Null})
 	}
 	return kvs
 }
@@ -208,18 +244,19 @@ var fieldTypes = append([]string{
 var numericTypes = []string{"byte", "short", "integer", "long", "unsigned_long", "half_float", "float", "double", "scaled_float"}
 
 func (ix *index) info() IndexInfo {
+	now := ix.now.Load()
 	i := IndexInfo{
 		Name: ix.name, UUID: ix.uuid, Created: ix.created,
-		Shards: len(ix.stores), Replicas: ix.replicas, Mappings: ix.mappings,
+		Shards: len(ix.stores), Replicas: now.replicas, Closed: now.shut, Mappings: ix.mappings,
 	}
 	i.Settings = append([]KV{
 		{"index.replication.type", "DOCUMENT"},
-		{"index.number_of_shards", strconv.Itoa(i.Shards)},
+		{shardsKey, strconv.Itoa(i.Shards)},
 		{"index.provided_name", i.Name},
 		{"index.creation_date", strconv.FormatInt(i.Created.UnixMilli(), 10)},
-		{"index.number_of_replicas", strconv.Itoa(i.Replicas)},
+		{replicasKey, strconv.Itoa(i.Replicas)},
 		{"index.uuid", i.UUID},
-	}, ix.settings...)
+	}, now.settings...)
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	for s := range ix.stores {

@@ -169,6 +169,26 @@ func (s selection) notFound(name string) error {
 	return &search.IndexNotFoundError{Index: name, Literal: s.Literal}
 }
 
+// searchable is resolve for searches. Patterns find no closed index; to name one is an
+// *IndexClosedError.
+func (e *Engine) searchable(s selection) ([]*index, error) {
+	found, err := e.resolve(s)
+	if err != nil || !slices.ContainsFunc(found, func(ix *index) bool { return ix.open() != nil }) {
+		return found, err
+	}
+	var open []*index
+	for _, ix := range found {
+		err := ix.open()
+		switch {
+		case err == nil:
+			open = append(open, ix)
+		case slices.Contains(s.names, ix.name) && !s.IgnoreUnavailable:
+			return nil, err
+		}
+	}
+	return open, nil
+}
+
 // all returns the indices in alphabetical order.
 func (e *Engine) all() []*index {
 	e.mu.RLock()

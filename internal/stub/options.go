@@ -36,6 +36,7 @@ type options struct {
 	version        bool
 	seqNo          bool
 
+	terms  []term // of the query
 	costs  []costSetting
 	nested string // indices to search first, on behalf of this search
 }
@@ -101,8 +102,8 @@ func (o *options) checkScroll(r *search.Request) error {
 	if o.trackTotal < 0 {
 		problems = append(problems, "[track_total_hits] must not be false in a scroll")
 	}
-	if _, ok := lastParameter(r, "request_cache"); ok {
-		problems = append(problems, "[request_cache] must not be given in a scroll")
+	if cached, ok := lastParameter(r, "request_cache"); ok && cached != "false" {
+		problems = append(problems, "[request_cache] must not be true in a scroll")
 	}
 	if len(problems) > 0 {
 		return &search.ValidationError{Problems: problems}

@@ -117,6 +117,9 @@ func TestACountKnowsOnlyQueries(t *testing.T) {
 			t.Errorf("count of %s: %s, %v, want %s", c.path, got, err, c.want)
 		}
 	}
+	if got, err := count("golden", `{"query":{"match_all":{}},"ext":{"stub":{"hits":7}}}`); err != nil || !strings.HasPrefix(got, `{"count":14,`) {
+		t.Errorf("a count that says what it costs: %s, %v", got, err)
+	}
 	_, err := count("golden", `{"size":1}`)
 	if e, ok := errors.AsType[*search.ParseError](err); !ok || e.Line != 1 || e.Column != 2 {
 		t.Errorf("count with a size: %v, want a ParseError at 1:2", err)

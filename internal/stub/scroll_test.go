@@ -155,11 +155,16 @@ func TestRefusedScrolls(t *testing.T) {
 			t.Errorf("scroll with %s: %v, want a ValidationError with %q", path, err, text)
 		}
 	}
+	r := request("?request_cache=false", "")
+	r.ScrollKeepAlive = time.Minute
+	if _, err := f.engine.Prepare(r); err != nil {
+		t.Errorf("a scroll that asks for no cache: %v", err)
+	}
 	if _, err := f.engine.Prepare(&search.Request{Kind: search.ScrollPage}); err == nil {
 		t.Error("the page of a scroll can be prepared")
 	}
 	f.index("a", 1, "")
-	r := request("a?size=10001", "")
+	r = request("a?size=10001", "")
 	r.ScrollKeepAlive = time.Minute
 	if _, err := f.try(r); err == nil || !strings.Contains(err.Error(), "[10001]") {
 		t.Errorf("pages of 10,001 hits: %v", err)

@@ -68,7 +68,6 @@ func knownDifferences() []known {
 		{decided, "the statistics table has help", "and takes `help`", re(`^list-stats .*help`), re(`^status: 200 here, 400 illegal_argument_exception there`)},
 		{decided, "queries are not evaluated", "is not evaluated", re(evaluated), re(`^\.(responses\.)?(hits\.(hits|total|max_score)|count|terminated_early)`)},
 		{decided, "parts of a search body do nothing", "is not evaluated", re(searches), re(`^\.(responses\.)?(aggregations|profile|suggest|hits\.hits\.(sort|fields|highlight|_explanation|matched_queries))\b.*: nothing here`)},
-		{decided, "an index has no engine", "`version` of the engine", nil, re(`settings\.index\.version(\.created)?: nothing here`)},
 		{decided, "all indices cannot be deleted at once", "`DELETE /`", re(`^\w+ \w+ /(\?\S*)?(\n|$)`), re(`^Allow: `)},
 		{decided, "only gzip", "no other compression", re(`Accept-Encoding: (\*|.*br|.*deflate)`), re(`^(Content-Encoding: |body: )`)},
 		{later, "search backpressure has nothing to count", "`search_backpressure` is all zeros", nil, re(`search_backpressure\..*: "0" here`)},

@@ -1,0 +1,115 @@
+package rest
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/wlmserver/wlmserver/internal/stub"
+)
+
+func shardsColumns() []column {
+	return []column{
+		{name: "index", aliases: "i,idx", description: "index name"},
+		{name: "shard", aliases: "s,sh", description: "shard number"},
+		{name: "prirep", aliases: "p,pr,primaryOrReplica", description: "primary or replica"},
+		{name: "state", aliases: "st", description: "shard state"},
+		{name: "docs", aliases: "d,dc", description: "number of docs in the shard", right: true},
+		{name: "store", aliases: "sto", description: "what the documents take, roughly", right: true},
+		{name: "ip", description: "ip address of the node"},
+		{name: "id", description: "unique node id", hidden: true},
+		{name: "node", aliases: "n", description: "node name"},
+	}
+}
+
+// catShards lists the copies of shards. Replicas exist in name only.
+func (s *Server) catShards(c *call) (action, error) {
+	rules, err := c.expansion()
+	if err != nil {
+		return nil, err
+	}
+	return c.table("cluster:monitor/state", false, shardsColumns(), func() ([][]any, error) {
+		indices, err := s.cfg.Stub.Expand(c.param("index"), rules)
+		if err != nil {
+			return nil, err
+		}
+		slices.SortFunc(indices, func(a, b stub.IndexInfo) int { return cmp.Compare(a.Name, b.Name) })
+		n := s.cfg.Node
+		rows := [][]any{}
+		for _, x := range indices {
+			for number, store := range x.Stores {
+				shard := strconv.Itoa(number)
+				rows = append(rows, []any{x.Name, shard, "p", "STARTED", store.Documents, bytesCell(store.Bytes), n.IP, n.ID, n.Name})
+				for range x.Replicas {
+					rows = append(rows, []any{x.Name, shard, "r", "UNASSIGNED", nil, nil, nil, nil, nil})
+				}
+			}
+		}
+		return rows, nil
+	})
+}
+
+func countColumns() []column {
+	return []column{
+		{name: "epoch", aliases: "t,time", description: "seconds since 1970-01-01 00:00:00"},
+		{name: "timestamp", aliases: "ts,hms,hhmmss", description: "time in HH:MM:SS"},
+		{name: "count", aliases: "dc,docs.count,docsCount", description: "the document count"},
+	}
+}
+
+// catCount counts the documents of indices without a search.
+func (s *Server) catCount(c *call) (action, error) {
+	return c.table("indices:monitor/stats", false, countColumns(), func() ([][]any, error) {
+		indices, err := s.cfg.Stub.Indices(c.param("index"))
+		if err != nil {
+			return nil, err
+		}
+		count := 0
+		for _, x := range indices {
+			count += x.Documents
+		}
+		now := time.Now().UTC()
+		return [][]any{{now.Unix(), now.Format(clock), strconv.Itoa(count)}}, nil
+	})
+}
+
+func clusterManagerColumns() []column {
+	return []column{
+		{name: "id", description: "node id"},
+		{name: "host", aliases: "h", description: "host name"},
+		{name: "ip", description: "ip address"},
+		{name: "node", aliases: "n", description: "node name"},
+	}
+}
+
+// catClusterManager names the node that leads the cluster.
+func (s *Server) catClusterManager(c *call) (action, error) {
+	return c.table("cluster:monitor/state", false, clusterManagerColumns(), func() ([][]any, error) {
+		n := s.cfg.Node
+		return [][]any{{n.ID, n.Host, n.IP, n.Name}}, nil
+	})
+}
+
+// catPendingTasks lists changes of the cluster that wait to be carried out: here they never do.
+func (s *Server) catPendingTasks(c *call) (action, error) {
+	columns := []column{
+		{name: "insertOrder", aliases: "o", description: "task insertion order", right: true},
+		{name: "timeInQueue", aliases: "t", description: "how long the task has been in the queue", right: true},
+		{name: "priority", aliases: "p", description: "task priority"},
+		{name: "source", aliases: "s", description: "task source"},
+	}
+	return c.table("cluster:monitor/task", false, columns, func() ([][]any, error) { return nil, nil })
+}
+
+// catPlugins lists plugins, of which there are none.
+func (s *Server) catPlugins(c *call) (action, error) {
+	columns := []column{
+		{name: "id", description: "unique node id", hidden: true},
+		{name: "name", aliases: "n", description: "node name"},
+		{name: "component", aliases: "c", description: "component"},
+		{name: "version", aliases: "v", description: "component version"},
+		{name: "description", aliases: "d", description: "plugin details", hidden: true},
+	}
+	return c.table("cluster:monitor/nodes/info", true, columns, func() ([][]any, error) { return nil, nil })
+}

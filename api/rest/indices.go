@@ -1,0 +1,121 @@
+package rest
+
+import (
+	"github.com/wlmserver/wlmserver/internal/stub"
+	"github.com/wlmserver/wlmserver/settings"
+)
+
+// indexRoutes are what is done to indices as a whole, beside making and deleting them.
+func (s *Server) indexRoutes() []route {
+	const (
+		change = timeouts + expansion + " wait_for_active_shards"
+		lookup = timeouts + expansion + " local flat_settings include_defaults"
+	)
+	return []route{
+		{methods: "POST", pattern: "/{index}/_close", params: change, prepare: s.closeIndices},
+		{methods: "POST", pattern: "/{index}/_open", params: change, prepare: s.openIndices},
+		{methods: "GET", pattern: "/_settings", params: lookup, prepare: s.indexSettings},
+		{methods: "GET", pattern: "/{index}/_settings", params: lookup, prepare: s.indexSettings},
+		{methods: "PUT", pattern: "/_settings", params: timeouts + expansion + " flat_settings", body: required, prepare: s.changeIndexSettings},
+		{methods: "PUT", pattern: "/{index}/_settings", params: timeouts + expansion + " flat_settings", body: required, prepare: s.changeIndexSettings},
+	}
+}
+
+type openedDTO struct {
+	Acknowledged       bool    `json:"acknowledged"`
+	ShardsAcknowledged bool    `json:"shards_acknowledged"`
+	Indices            members `json:"indices,omitzero"` // of closing
+}
+
+type closedDTO struct {
+	Closed bool `json:"closed"`
+}
+
+// closeIndices closes indices: they are neither searched nor written to until they are opened again.
+func (s *Server) closeIndices(c *call) (action, error) {
+	return c.settingClosed(true, func(names []string) openedDTO {
+		d := openedDTO{true, true, members{}}
+		for _, name := range names {
+			d.Indices = append(d.Indices, member{name, closedDTO{true}})
+		}
+		return d
+	})
+}
+
+func (s *Server) openIndices(c *call) (action, error) {
+	return c.settingClosed(false, func([]string) openedDTO { return openedDTO{true, true, nil} })
+}
+
+func (c *call) settingClosed(closed bool, tell func(names []string) openedDTO) (action, error) {
+	if err := c.checkTimeouts(); err != nil {
+		return nil, err
+	}
+	rules, err := c.expansion()
+	if err != nil {
+		return nil, err
+	}
+	return func() (*answer, error) {
+		names, err := c.s.cfg.Stub.SetClosed(c.param("index"), rules, closed)
+		if err != nil {
+			return nil, err
+		}
+		return ok(tell(names))
+	}, nil
+}
+
+type indexSettingsDTO struct {
+	Settings members `json:"settings"`
+}
+
+func (s *Server) indexSettings(c *call) (action, error) {
+	flat, err := c.flag("flat_settings", false)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := c.expansion()
+	if err != nil {
+		return nil, err
+	}
+	return func() (*answer, error) {
+		found, err := s.cfg.Stub.Expand(c.param("index"), rules)
+		if err != nil {
+			return nil, err
+		}
+		d := members{}
+		for _, x := range found {
+			d = append(d, member{x.Name, indexSettingsDTO{settingsTree(indexSettings(x), flat)}})
+		}
+		return ok(d)
+	}, nil
+}
+
+// indexSettings are all settings of an index, with the version of the API that made it.
+func indexSettings(x stub.IndexInfo) []settings.KV {
+	var kvs []settings.KV
+	for _, kv := range x.Settings {
+		kvs = append(kvs, settings.KV(kv))
+		if kv.Key == "index.uuid" {
+			kvs = append(kvs, settings.KV{Key: "index.version.created", Value: versionID})
+		}
+	}
+	return kvs
+}
+
+func (s *Server) changeIndexSettings(c *call) (action, error) {
+	if err := c.checkTimeouts(); err != nil {
+		return nil, err
+	}
+	rules, err := c.expansion()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := object(c.body); err != nil {
+		return nil, err
+	}
+	return func() (*answer, error) {
+		if err := s.cfg.Stub.ChangeSettings(c.param("index"), rules, c.body); err != nil {
+			return nil, err
+		}
+		return ok(acknowledged{true})
+	}, nil
+}
