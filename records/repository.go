@@ -21,7 +21,7 @@ type Change struct {
 // A Repository keeps one set durably. It is safe for concurrent use, also beside other
 // repositories of the same set. Neither side changes what it has been given.
 type Repository interface {
-	// Load returns the set. After Commit has returned a *StaleError it is newer than what
+	// Load returns the set; what others have changed may come a moment late. After Commit has returned a *StaleError it is newer than what
 	// that change was based on, or was refused for.
 	Load(ctx context.Context) (Set, error)
 

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -15,6 +16,22 @@ import (
 // Repositories are those that one node has, of sets that it shares with others.
 type Repositories struct {
 	Groups, Rules, Settings records.Repository
+
+	// CatchUp returns when the node sees all that was changed before on either; nil where it always does.
+	CatchUp func(context.Context) error
+}
+
+// catchUp has each node see all that was changed.
+func catchUp(t *testing.T, all ...Repositories) {
+	t.Helper()
+	for _, r := range all {
+		if r.CatchUp == nil {
+			continue
+		}
+		if err := r.CatchUp(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 const (
@@ -42,6 +59,7 @@ func crowd(write func(node, writer int)) {
 }
 
 func groupWriters(t *testing.T, one, two Repositories) {
+	t.Helper()
 	var (
 		nodes [2]*groups.Registry
 		mu    sync.Mutex
@@ -114,6 +132,7 @@ func groupWriters(t *testing.T, one, two Repositories) {
 			}
 		}
 	})
+	catchUp(t, one, two)
 	for i, r := range nodes {
 		if err := r.Reload(t.Context()); err != nil {
 			t.Fatal(err)
@@ -135,6 +154,7 @@ func groupWriters(t *testing.T, one, two Repositories) {
 }
 
 func ruleWriters(t *testing.T, one, two Repositories) {
+	t.Helper()
 	there := groups.NewSnapshot(1, &groups.Group{ID: "A", Name: "a"})
 	var nodes [2]*rules.Registry
 	for i, r := range []Repositories{one, two} {
@@ -166,6 +186,7 @@ func ruleWriters(t *testing.T, one, two Repositories) {
 			mu.Unlock()
 		}
 	})
+	catchUp(t, one, two)
 	for i, r := range nodes {
 		if err := r.Reload(t.Context()); err != nil {
 			t.Fatal(err)
@@ -185,6 +206,7 @@ func ruleWriters(t *testing.T, one, two Repositories) {
 }
 
 func settingWriters(t *testing.T, one, two Repositories) {
+	t.Helper()
 	const (
 		reject = "wlm.workload_group.node.cpu_rejection_threshold"
 		cancel = "wlm.workload_group.node.cpu_cancellation_threshold"
@@ -220,6 +242,7 @@ func settingWriters(t *testing.T, one, two Repositories) {
 			t.Error(err)
 		}
 	})
+	catchUp(t, one, two)
 	for _, r := range nodes {
 		if err := r.Reload(t.Context()); err != nil {
 			t.Fatal(err)

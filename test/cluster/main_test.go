@@ -36,13 +36,12 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	shared = etcd.New(dir)
-	if err := shared.Start(); err != nil {
+	if shared, err = etcd.New(dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	code := m.Run()
-	shared.Stop()
+	shared.Close()
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -70,12 +69,12 @@ func newCluster(t testing.TB) *cluster {
 // ownCluster is a cluster with an etcd that the test may stop.
 func ownCluster(t testing.TB) *cluster {
 	t.Helper()
-	c := &cluster{TB: t, etcd: etcd.New(t.TempDir()), prefix: "/wlmserver/own"}
-	if err := c.etcd.Start(); err != nil {
+	server, err := etcd.New(t.TempDir())
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(c.etcd.Stop)
-	return c
+	t.Cleanup(server.Close)
+	return &cluster{TB: t, etcd: server, prefix: "/wlmserver/own"}
 }
 
 func (c *cluster) start() {

@@ -26,18 +26,29 @@ func TestContract(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t)
-			contract.Repository(t, func() records.Repository { return of(c.open("n1")) })
+			var last *meta.Client
+			contract.Repository(t, func() records.Repository {
+				if last != nil {
+					c.close(last)
+				}
+				last = c.open("n1")
+				return of(last)
+			})
 		})
 	}
 }
 
-func repositories(c *meta.Client) contract.Repositories {
-	return contract.Repositories{Groups: c.Groups(), Rules: c.Rules(), Settings: c.Settings()}
+// repositories are a node's, which catches up with another node.
+func repositories(c, other *meta.Client) contract.Repositories {
+	return contract.Repositories{Groups: c.Groups(), Rules: c.Rules(), Settings: c.Settings(), CatchUp: func(ctx context.Context) error {
+		return c.Await(ctx, max(c.Committed(), other.Committed()))
+	}}
 }
 
 func TestWriters(t *testing.T) {
 	c := newCluster(t)
-	contract.Writers(t, repositories(c.open("n1")), repositories(c.open("n2")))
+	one, two := c.open("n1"), c.open("n2")
+	contract.Writers(t, repositories(one, two), repositories(two, one))
 }
 
 // node is a node's registries, fed by its client.

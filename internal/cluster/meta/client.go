@@ -30,7 +30,8 @@ type Client struct {
 	committed atomic.Uint64 // the newest revision that this node has written
 
 	reading    chan struct{} // one slot: held by who reads the whole prefix
-	publishing chan struct{} // one slot: filled when there is something to tell
+	publishing chan struct{} // one slot: filled when there may be something to tell of the sets
+	ringing    chan struct{} // the same of the ring
 	group      sync.WaitGroup
 	life       context.Context
 	end        context.CancelCauseFunc
@@ -61,7 +62,7 @@ func Open(ctx context.Context, config Config) (*Client, error) {
 	}
 	c := &Client{
 		config: config, started: time.Now(),
-		reading: make(chan struct{}, 1), publishing: make(chan struct{}, 1),
+		reading: make(chan struct{}, 1), publishing: make(chan struct{}, 1), ringing: make(chan struct{}, 1),
 		changed: make(chan struct{}), told: make(chan struct{}),
 	}
 	c.view.Store(emptyView())
@@ -74,6 +75,7 @@ func Open(ctx context.Context, config Config) (*Client, error) {
 	}
 	c.group.Go(c.follow)
 	c.group.Go(c.publish)
+	c.group.Go(c.publishRings)
 	return c, nil
 }
 
@@ -179,8 +181,7 @@ func (c *Client) Members() []ring.Member {
 }
 
 // OnRing has f called with each ring from now on that this node comes to know, in the order of their epochs and one at
-// a time; it may skip epochs. The first call is with the ring there is, if there is one. It holds up all that the client
-// tells its listeners, so it must not wait for anything of theirs.
+// a time; it may skip epochs. The first call is with the ring there is, if there is one. It holds up the next ring.
 func (c *Client) OnRing(f func(*ring.Ring)) {
 	c.mu.Lock()
 	c.ringHeard = append(c.ringHeard, c.once(f))
@@ -213,6 +214,9 @@ func (c *Client) Committed() uint64 { return c.committed.Load() }
 
 // Reachable returns nil while etcd answers, else why it does not.
 func (c *Client) Reachable() error {
+	if c.life.Err() != nil {
+		return context.Cause(c.life)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.down
@@ -340,6 +344,7 @@ func (c *Client) take(v *view, before *view) error {
 	case other:
 		c.replaceLocked(v)
 		c.applied, c.ringTold = 0, 0
+		c.committed.Store(0)
 		if c.rewatch != nil {
 			c.rewatch(errors.New("etcd's data were replaced"))
 		}
@@ -381,11 +386,13 @@ func (c *Client) replaceLocked(v *view) {
 	c.changed = make(chan struct{})
 }
 
-// tell has the publisher look whether there is something to tell.
+// tell has the publishers look whether there is something to tell.
 func (c *Client) tell() {
-	select {
-	case c.publishing <- struct{}{}:
-	default: // it will look anyway
+	for _, wake := range []chan struct{}{c.publishing, c.ringing} {
+		select {
+		case wake <- struct{}{}:
+		default: // it will look anyway
+		}
 	}
 }
 

@@ -99,7 +99,23 @@ func (c *Client) found() {
 	}
 }
 
-// publish tells the listeners what has changed, until the client is closed.
+// publishRings tells the listeners of the ring, until the client is closed. It is apart from publish, where a change that
+// etcd does not answer may hold things up.
+func (c *Client) publishRings() {
+	for {
+		select {
+		case <-c.ringing:
+		case <-c.life.Done():
+			return
+		}
+		r := c.Ring()
+		for _, f := range c.heard(r.Epoch()) {
+			f(r)
+		}
+	}
+}
+
+// publish tells the listeners of the sets what has changed, until the client is closed.
 func (c *Client) publish() {
 	var kept lastSeen
 	again := time.NewTimer(0)
@@ -119,9 +135,6 @@ func (c *Client) publish() {
 				c.config.Log.Error().Err(err).Stringer("set", s.kind).
 					Msg("a change of the cluster's metadata cannot be used here; what was there before stays in force")
 			}
-		}
-		for _, f := range c.heard(v.ring.Epoch()) {
-			f(v.ring)
 		}
 		if seen := lastSeenOf(v); seen != kept && c.keep(v) {
 			kept = seen

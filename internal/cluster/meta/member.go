@@ -181,13 +181,16 @@ func (c *Client) takeAnswer(answer *clientv3.TxnResponse) error {
 	return c.take(v, nil)
 }
 
-// failed wraps what went wrong with a request, and notes when etcd did not answer.
+// failed wraps what went wrong with a request, and notes when etcd did not answer. That this node gave up says nothing
+// of etcd.
 func (c *Client) failed(doing string, err error) error {
 	err = fmt.Errorf("%s: %w", doing, err)
 	if !unreachable(err) {
 		return err
 	}
-	c.lost(err)
+	if !errors.Is(err, context.Canceled) {
+		c.lost(err)
+	}
 	return &records.UnavailableError{Cause: err}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/google/uuid"
@@ -56,7 +57,7 @@ func (s *Set) OnChange(f func(context.Context) error) {
 // publish has the listeners take the set in, as it is in a view or later. Only the publisher calls it.
 func (s *Set) publish(ctx context.Context, v *view) error {
 	s.mu.Lock()
-	all := s.listeners[:len(s.listeners):len(s.listeners)]
+	all := slices.Clip(s.listeners)
 	s.mu.Unlock()
 	revision := v.sets[s.kind].Revision
 	var failed []error
@@ -140,6 +141,7 @@ type transaction struct {
 // second fails, and finds the mark.
 func (t *transaction) commit(ctx context.Context, etcd *clientv3.Client, conditions []clientv3.Cmp) (uint64, error) {
 	c := t.set.client
+	client := ctx
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
 	for unanswered := false; ; unanswered = true {
@@ -153,7 +155,9 @@ func (t *transaction) commit(ctx context.Context, etcd *clientv3.Client, conditi
 		}
 		pause(ctx, retry)
 		if ctx.Err() != nil {
-			c.lost(err)
+			if client.Err() == nil {
+				c.lost(err)
+			}
 			return 0, &records.UnavailableError{Unknown: true, Cause: errors.Join(context.Cause(ctx), err)}
 		}
 	}

@@ -9,32 +9,52 @@ import (
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
+
+	"github.com/wlmserver/wlmserver/test/faultproxy"
 )
 
-// Server is an etcd with a folder of its own. It can be stopped and started again, also with other data. It is not safe
-// for concurrent use.
+// Server is an etcd with a folder of its own. It can be stopped and started again, also with other data; the address for
+// clients stays the same. It is not safe for concurrent use.
 type Server struct {
-	dir    string
-	client url.URL // where clients reach it; the port stays the same
-	peer   url.URL
-	etcd   *embed.Etcd
+	// Link is the way of all clients to the etcd.
+	Link *faultproxy.Proxy
+
+	dir  string
+	own  url.URL // where the etcd listens itself
+	etcd *embed.Etcd
 }
 
-// New returns an etcd that keeps its data in a folder. It does not run yet.
-func New(dir string) *Server {
-	local := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
-	return &Server{dir: dir, client: local, peer: local}
+// New starts an etcd that keeps its data in a folder.
+func New(dir string) (*Server, error) {
+	s := &Server{dir: dir, own: url.URL{Scheme: "http", Host: "127.0.0.1:0"}}
+	if err := s.Start(); err != nil {
+		return nil, err
+	}
+	link, err := faultproxy.Start(s.own.Host)
+	if err != nil {
+		s.etcd.Close()
+		return nil, fmt.Errorf("starting the link to etcd: %w", err)
+	}
+	s.Link = link
+	return s, nil
 }
 
-// Endpoint is where clients reach the etcd once it has been started.
-func (s *Server) Endpoint() string { return s.client.String() }
+// Endpoint is where clients reach the etcd.
+func (s *Server) Endpoint() string { return "http://" + s.Link.Addr() }
+
+// Beside is where the etcd is reached past the link, while it runs.
+func (s *Server) Beside() string { return s.own.String() }
+
+// Dir is the folder of its data.
+func (s *Server) Dir() string { return s.dir }
 
 // Start starts the etcd, on the data that its folder holds, and returns when it answers.
 func (s *Server) Start() error {
+	local := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
 	c := embed.NewConfig()
 	c.Dir = s.dir
-	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{s.client}, []url.URL{s.client}
-	c.ListenPeerUrls, c.AdvertisePeerUrls = []url.URL{s.peer}, []url.URL{s.peer}
+	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{s.own}, []url.URL{s.own}
+	c.ListenPeerUrls, c.AdvertisePeerUrls = local, local
 	c.InitialCluster = c.InitialClusterFromName(c.Name)
 	c.TickMs, c.ElectionMs = 10, 100 // then leases of one second are long enough
 	c.UnsafeNoFsync = true
@@ -52,16 +72,26 @@ func (s *Server) Start() error {
 		return errors.New("etcd does not get ready")
 	}
 	s.etcd = etcd
-	s.client.Host = etcd.Clients[0].Addr().String()
+	s.own.Host = etcd.Clients[0].Addr().String()
+	if s.Link != nil {
+		s.Link.Heal()
+	}
 	return nil
 }
 
 // Stop ends the etcd. What it has answered is in its folder.
 func (s *Server) Stop() {
+	s.Link.Cut() // first: etcd waits for its clients' streams to end
 	if s.etcd != nil {
 		s.etcd.Close()
 		s.etcd = nil
 	}
+}
+
+// Close ends the etcd for good.
+func (s *Server) Close() {
+	s.Stop()
+	s.Link.Close()
 }
 
 // Move has the etcd use another folder from the next start on.
