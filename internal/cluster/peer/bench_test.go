@@ -15,6 +15,7 @@ import (
 	"github.com/wlmserver/wlmserver/internal/cluster/peer/clusterpb"
 	"github.com/wlmserver/wlmserver/internal/cluster/ring"
 	"github.com/wlmserver/wlmserver/internal/cluster/tier"
+	"github.com/wlmserver/wlmserver/internal/shard"
 	"github.com/wlmserver/wlmserver/internal/sharedtier"
 )
 
@@ -25,6 +26,13 @@ type bare struct {
 
 func (bare) Await(context.Context, *clusterpb.AwaitRequest) (*clusterpb.AwaitAnswer, error) {
 	return new(clusterpb.AwaitAnswer), nil
+}
+
+// nothing are shards that have no documents and no work.
+type nothing struct{ shard.Transport }
+
+func (nothing) Query(_ context.Context, _ *shard.QueryRequest, done func(*shard.QueryResult, error)) {
+	done(new(shard.QueryResult), nil)
 }
 
 // BenchmarkRoundTrip tells what one message there and one back cost, one after another on loopback: as a bare unary call of gRPC, as a
@@ -59,6 +67,13 @@ func BenchmarkRoundTrip(b *testing.B) {
 		b.Run("unary"+name, func(b *testing.B) {
 			to, from := start(b, "b", peer.Handlers{Metadata: metadata(1)}, config), start(b, "a", peer.Handlers{}, config)
 			measure(b, func() error { return from.peers.Await(b.Context(), to.self, 1) })
+		})
+		b.Run("shard"+name, func(b *testing.B) {
+			to, from := start(b, "b", peer.Handlers{Shards: nothing{}}, config), start(b, "a", peer.Handlers{}, config)
+			across := peer.NewShards(from.peers, nil, func(shard.ID) []ring.Member { return []ring.Member{to.self} })
+			answered := make(chan error, 1)
+			done := func(_ *shard.QueryResult, err error) { answered <- err }
+			measure(b, func() error { across.Query(b.Context(), new(shard.QueryRequest), done); return <-answered })
 		})
 		b.Run("session"+name, func(b *testing.B) {
 			to, from := start(b, "b", peer.Handlers{Sessions: sessions(echo)}, config), start(b, "a", peer.Handlers{}, config)
