@@ -226,7 +226,14 @@ func TestCloseEndsBothSides(t *testing.T) {
 				heard := make(chan error, 4)
 				for i := range 2 {
 					s := link.End(i)
-					go func() { _, err := s.Receive(); heard <- err }()
+					go func() {
+						for {
+							if _, err := s.Receive(); err != nil {
+								heard <- err
+								return
+							}
+						}
+					}()
 					go func() {
 						for {
 							if err := s.Send(batch(1)); err != nil {
