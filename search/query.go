@@ -75,7 +75,7 @@ func (q *query) start(ctx context.Context, parent *tasks.Task) error {
 	if g != nil {
 		q.admission.Group, q.groupName = g.ID, g.Name
 	}
-	q.limits = q.service.limits(g)
+	q.limits.gather(q.service.config.Settings(), g)
 	if q.page != nil {
 		q.limits.ScrollKeepAlive = r.ScrollKeepAlive
 	}

@@ -19,14 +19,14 @@ func (e *Engine) Prepare(r *search.Request) (search.Execution, error) {
 	if r.Kind == search.ScrollPage {
 		return nil, &search.InvalidError{Reason: "the page of a scroll belongs to the search that opened it and cannot be prepared"}
 	}
-	o, err := readOptions(r)
-	if err != nil {
+	x := &execution{engine: e, request: r}
+	if err := x.options.read(r); err != nil {
 		return nil, err
 	}
-	if o.nested != "" && e.config.Nested == nil {
+	if x.options.nested != "" && e.config.Nested == nil {
 		return nil, &search.InvalidError{Reason: "[ext.stub.nested] is not provided by this server"}
 	}
-	return &execution{engine: e, request: r, options: o}, nil
+	return x, nil
 }
 
 // execution is one prepared search. Of a scroll it keeps what the pages share.

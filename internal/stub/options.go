@@ -41,37 +41,37 @@ type options struct {
 	nested string // indices to search first, on behalf of this search
 }
 
-// readOptions reads what r says, and checks it as far as that goes without
-// knowing the indices. The parameters win over the body.
-func readOptions(r *search.Request) (options, error) {
-	o := options{size: defaultSize, trackTotal: defaultTrackTotal}
+// read reads what r says into o, which is new, and checks it as far as that goes
+// without knowing the indices. The parameters win over the body.
+func (o *options) read(r *search.Request) error {
+	o.size, o.trackTotal = defaultSize, defaultTrackTotal
 	if len(r.Body) > 0 {
 		read := o.readBody
 		if r.Kind == search.Count {
 			read = o.readCountBody
 		}
 		if err := read(r.Body); err != nil {
-			return o, err
+			return err
 		}
 	}
 	if len(r.Query) > 0 {
 		if err := o.readParameters(r); err != nil {
-			return o, err
+			return err
 		}
 	}
 	if r.Kind == search.Count {
 		o.size, o.trackTotal = 0, math.MaxInt
 	}
 	if err := o.settleTotal(); err != nil {
-		return o, err
+		return err
 	}
 	if r.ScrollKeepAlive > 0 {
 		if err := o.checkScroll(r); err != nil {
-			return o, err
+			return err
 		}
 	}
 	o.selection.names = r.Indices
-	return o, o.selection.check()
+	return o.selection.check()
 }
 
 // settleTotal brings the two ways to ask for the number of hits together: as a

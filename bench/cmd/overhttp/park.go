@@ -2,19 +2,22 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/wlmserver/wlmserver/bench/internal/report"
 )
 
-// parking is a server that lets many requests wait, on new connections or on such that were used before.
+// parking is a server that lets many requests wait, on new connections, on such that were used before, or on streams.
 type parking struct {
-	name string
-	ours bool
-	used bool
+	name    string
+	ours    bool
+	used    bool
+	streams bool // of HTTP/2 without TLS, so many on a connection as the server allows
 }
 
 const mebibyte = 1 << 20
@@ -28,6 +31,7 @@ func (o options) park(b *bench) ([]*report.Table, error) {
 	subjects := []parking{
 		{name: "bare handler, new connections"}, {name: "bare handler, used connections", used: true},
 		{name: "wlmserver, new connections", ours: true}, {name: "wlmserver, used connections", ours: true, used: true},
+		{name: "wlmserver, HTTP/2 streams", ours: true, used: true, streams: true},
 	}
 	memory := &report.Table{
 		ID: "http-parked", Title: "Memory of a waiting request",
@@ -36,7 +40,8 @@ func (o options) park(b *bench) ([]*report.Table, error) {
 			{Head: "x bare, new", Metric: "bytes", Digits: 2, Over: subjects[0].name}, {Head: "x bare, used", Metric: "bytes", Digits: 2, Over: subjects[1].name},
 		},
 		Notes: []string{"What 10,000 blocked requests add to the process's resident memory, divided by them, in a fresh process each round. The bare handler blocks on a channel and on the request's context.",
-			"A used connection has had one request answered before, as those of a client's pool have: its buffers and its goroutine's stack have been grown by that."},
+			"A used connection has had one request answered before, as those of a client's pool have: its buffers and its goroutine's stack have been grown by that.",
+			"The streams are HTTP/2 without TLS, 250 to a connection; each comes after another one that was answered. That they are let go tells much of the client, which is Go's, too."},
 	}
 	cancel := &report.Table{
 		ID: "http-cancel", Title: "Cancelling 10,000 waiting requests by one call",
@@ -131,6 +136,8 @@ type lot struct {
 
 	holder      *connection // runs while all others wait
 	connections []*connection
+	client      *http.Client // of streams
+	group       string       // that holds them
 	answered    sync.WaitGroup
 	mu          sync.Mutex
 	statuses    map[int]int
@@ -163,7 +170,12 @@ func (b *bench) openLot(s parking, from string) (*lot, error) {
 	if err == nil {
 		l.holder, err = connect(l.process.address, "")
 	}
-	l.short, l.long = search("docs", ""), search("slow", id)
+	l.short, l.long, l.group = search("docs", ""), search("slow", id), id
+	if s.streams {
+		t := &http.Transport{Protocols: new(http.Protocols)}
+		t.Protocols.SetUnencryptedHTTP2(true)
+		l.client = &http.Client{Transport: t}
+	}
 	if err == nil {
 		_, err = l.holder.Write(l.long)
 	}
@@ -202,6 +214,9 @@ func (l *lot) park(total int) error {
 }
 
 func (l *lot) parkOne(place **connection) error {
+	if l.streams {
+		return l.parkStream()
+	}
 	c, err := connect(l.process.address, l.from)
 	if err != nil {
 		return err
@@ -215,16 +230,45 @@ func (l *lot) parkOne(place **connection) error {
 	if _, err := c.Write(l.long); err != nil {
 		return err
 	}
-	l.answered.Go(func() {
-		status, err := c.answer()
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.statuses[status]++
-		if err != nil {
-			l.err = err
-		}
-	})
+	l.answered.Go(func() { l.count(c.answer()) })
 	return nil
+}
+
+// parkStream is parkOne on streams of few connections, which the client opens.
+func (l *lot) parkStream() error {
+	do := func(index string) (int, error) {
+		r, err := http.NewRequest(http.MethodPost, "http://"+l.process.address+"/"+index+"/_search", strings.NewReader("{}"))
+		if err != nil {
+			return 0, err
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("workloadGroupId", l.group)
+		if index != "slow" {
+			r.Header.Del("workloadGroupId")
+		}
+		res, err := l.client.Do(r)
+		if err != nil {
+			return 0, err
+		}
+		defer res.Body.Close()
+		_, err = io.Copy(io.Discard, res.Body)
+		return res.StatusCode, err
+	}
+	if status, err := do("docs"); err != nil || status != http.StatusOK {
+		return fmt.Errorf("the request before: %d, %w", status, err)
+	}
+	l.answered.Go(func() { l.count(do("slow")) })
+	return nil
+}
+
+// count takes in the answer to a request that has waited.
+func (l *lot) count(status int, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.statuses[status]++
+	if err != nil {
+		l.err = err
+	}
 }
 
 // empty lets all go and gives the milliseconds until the last has its answer.
@@ -251,6 +295,9 @@ func (l *lot) empty() (float64, error) {
 
 func (l *lot) close() {
 	l.process.kill()
+	if l.client != nil {
+		l.client.CloseIdleConnections()
+	}
 	for _, c := range append(l.connections, l.holder) {
 		if c != nil {
 			c.drop()

@@ -27,7 +27,7 @@ func main() {
 		quick    = flag.Bool("quick", false, "few rounds, short, and no crowd of 100,000: to see that it runs, not to believe its figures")
 		markdown = flag.Bool("markdown", false, "print Markdown")
 		file     = flag.String("json", "", "write the sample of every round to this `file`")
-		only     = flag.String("only", "", "measure what these `names` say: free, saturated, handover, crowd; comma-separated")
+		only     = flag.String("only", "", "measure what these `names` say: free, saturated, handover, idle, crowd; comma-separated")
 	)
 	flag.IntVar(&o.rounds, "rounds", 5, "how often everything is measured")
 	flag.Parse()
@@ -63,7 +63,7 @@ func measure(r *report.Report, o options, only string) error {
 	growRuntime(o.crowds[len(o.crowds)-1])
 	begun := time.Now()
 	all := subjects()
-	for _, e := range []experiment{o.free(), o.saturated(), o.handOvers(), o.crowd()} {
+	for _, e := range []experiment{o.free(), o.saturated(), o.handOvers(), o.idle(), o.crowd()} {
 		if only != "" && !strings.Contains(","+only+",", ","+e.name+",") {
 			continue
 		}
@@ -180,6 +180,32 @@ func (o options) handOvers() experiment {
 	}}
 }
 
+// idle is what permits lose while somebody waits for one.
+func (o options) idle() experiment {
+	const (
+		limit      = 8
+		goroutines = 32
+		each       = 3
+		work       = 50 * time.Millisecond
+	)
+	t := &report.Table{
+		ID: "admission-idle", Title: "Permits that nobody has while somebody waits",
+		Columns: []report.Column{{Head: "share of the time, %", Metric: "idle", Digits: 3}},
+		Notes: []string{fmt.Sprintf("%d goroutines share %d permits, each %d times for %d ms. Counted is from the moment when all permits are out until the last goroutine begins, "+
+			"and a permit is idle from the end of the work under it until the next work begins.", goroutines, limit, each, work.Milliseconds())},
+	}
+	return experiment{"idle", []*report.Table{t}, func(s subject) error {
+		limiters, end := s.build(limit, goroutines)
+		defer end()
+		share, err := idle(limiters[0], limit, goroutines, each, work)
+		if err != nil {
+			return err
+		}
+		t.Add(s.name, "idle", share*100)
+		return nil
+	}}
+}
+
 // crowd is many waiters at once: all cancelled, all let run, and their memory.
 func (o options) crowd() experiment {
 	groups := "wlmserver keeps at most 10,000 waiters in a group, so its 100,000 wait in ten groups, each with a permit of its own; " +
@@ -201,6 +227,7 @@ func (o options) crowd() experiment {
 			"has grown its own long before, so that there only the heap is added."},
 	}
 	const memoryOf = 10_000
+	const most = 100_000 // whose time is compared with that of memoryOf
 	for _, n := range o.crowds {
 		metric := fmt.Sprint(n)
 		columns := []report.Column{
@@ -210,7 +237,11 @@ func (o options) crowd() experiment {
 		cancel.Columns = append(cancel.Columns, columns...)
 		drain.Columns = append(drain.Columns, columns...)
 	}
+	for _, t := range []*report.Table{cancel, drain} {
+		t.Columns = append(t.Columns, report.Column{Head: "100,000 : 10,000", Metric: "growth", Digits: 1})
+	}
 	return experiment{"crowd", []*report.Table{cancel, drain, memory}, func(s subject) error {
+		before := make(map[*report.Table]float64) // the time of memoryOf in this round
 		for _, n := range o.crowds {
 			for _, way := range []struct {
 				table *report.Table
@@ -232,7 +263,14 @@ func (o options) crowd() experiment {
 						memory.Add(s.name, "stack", c.memory.stack)
 					}
 				}
-				way.table.Add(s.name, fmt.Sprint(n), slices.Min(took))
+				ms := slices.Min(took)
+				way.table.Add(s.name, fmt.Sprint(n), ms)
+				switch n {
+				case memoryOf:
+					before[way.table] = ms
+				case most:
+					way.table.Add(s.name, "growth", ms/before[way.table])
+				}
 			}
 		}
 		return nil

@@ -102,6 +102,51 @@ func handOver(l limiter, times int) (p50, p99 float64, err error) {
 	return all[len(all)/2], all[len(all)*99/100], nil
 }
 
+// idle is the share of the permits' time in which nobody works under them, as long as somebody waits.
+func idle(l limiter, limit, goroutines, each int, work time.Duration) (float64, error) {
+	type span struct{ from, to time.Time }
+	var (
+		wg    sync.WaitGroup
+		spans = make([][]span, goroutines)
+		errs  = make(chan error, goroutines)
+	)
+	for i := range goroutines {
+		wg.Go(func() {
+			for range each {
+				err := l.Do(context.Background(), func() {
+					from := time.Now()
+					time.Sleep(work)
+					spans[i] = append(spans[i], span{from, time.Now()})
+				})
+				if err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(errs)
+	if err := <-errs; err != nil {
+		return 0, err
+	}
+	all := slices.Concat(spans...)
+	slices.SortFunc(all, func(a, b span) int { return a.from.Compare(b.from) })
+	from, to := all[limit-1].from, all[len(all)-1].from
+	var busy time.Duration
+	for _, s := range all {
+		begin, end := s.from, s.to
+		if begin.Before(from) {
+			begin = from
+		}
+		if end.After(to) {
+			end = to
+		}
+		busy += max(0, end.Sub(begin))
+	}
+	return 1 - float64(busy)/float64(limit)/float64(to.Sub(from)), nil
+}
+
 // crowd is many goroutines that wait behind permits which are all held.
 type crowd struct {
 	cancels []context.CancelFunc // one for each waiter, as each connection has its own
