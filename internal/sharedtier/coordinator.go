@@ -111,6 +111,10 @@ func (c *Coordinator) Receive(m Message, headWaiting bool, fx []Effect) []Effect
 			c.Advertised--
 		}
 		fx = c.use(m.Permit, headWaiting, fx)
+		if c.Advertised == 1 && c.Outstanding == 0 && c.Waiters() > 1 {
+			// The owner would forget us with the next grant, and until it has heard of us again our turn would go to others.
+			return c.want(fx)
+		}
 	}
 	return c.Settle(fx)
 }
@@ -167,6 +171,11 @@ func (c *Coordinator) Settle(fx []Effect) []Effect {
 	if !c.On || !c.Linked || !c.Quiet() || c.Waiters() == 0 {
 		return fx
 	}
+	return c.want(fx)
+}
+
+// want tells the owner how many wait.
+func (c *Coordinator) want(fx []Effect) []Effect {
 	c.Advertised = c.Waiters()
 	return append(fx, Effect{Kind: Send, Message: Message{Kind: Want, Depth: c.Advertised}})
 }
