@@ -43,6 +43,9 @@ type call struct {
 	body   []byte
 	held   int64 // bytes of the body budget that are this request's
 
+	local bool        // another node asks for this node's part
+	task  *tasks.Task // that the request is, if it is one that other nodes take part in
+
 	passedOver []string // parameters of the path that this request does not read
 
 	deadline bodyDeadline
@@ -217,31 +220,33 @@ func (c *call) untilGone() (ctx context.Context, done func()) {
 
 // register lists the request as a task of the user's. The caller ends it.
 func (c *call) register(action, kind string, parent *tasks.Task) (*tasks.Task, error) {
-	var headers map[string]string
+	spec := tasks.Spec{Action: action, Type: kind, Parent: parent, User: c.user.Name}
 	if id := c.opaqueID(); id != "" {
-		headers = map[string]string{opaqueIDHeader: id}
+		spec.Headers = map[string]string{opaqueIDHeader: id}
 	}
-	return c.s.cfg.Tasks.Register(context.WithoutCancel(c.r.Context()), tasks.Spec{
-		Action:  action,
-		Type:    kind,
-		Parent:  parent,
-		Headers: headers,
-		User:    c.user.Name,
-	})
+	if c.local {
+		spec.ParentID = c.parentTask()
+	}
+	return c.s.cfg.Tasks.Register(context.WithoutCancel(c.r.Context()), spec)
 }
 
 func (c *call) opaqueID() string { return c.r.Header.Get(opaqueIDHeader) }
 
 // asTask does fn as a task of the given action. Of an action that all nodes take part in, the node's part is a task of
-// its own below it, as OpenSearch lists them.
+// its own below it, as OpenSearch lists them. Where another node asks, it is the only one.
 func (c *call) asTask(action string, everyNode bool, fn func() (*answer, error)) (*answer, error) {
+	const ofNode = "[n]"
+	if c.local && everyNode {
+		action += ofNode
+	}
 	t, err := c.register(action, tasks.Transport, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer t.End()
-	if everyNode {
-		part, err := c.register(action+"[n]", tasks.Direct, t)
+	c.task = t
+	if everyNode && !c.local {
+		part, err := c.register(action+ofNode, tasks.Direct, t)
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"cmp"
+	"context"
 	"os"
 	"path"
 	"slices"
@@ -16,7 +17,7 @@ func (s *Server) catRoutes() []route {
 	const indices = tableParams + " health expand_wildcards include_unloaded_segments"
 	return []route{
 		{methods: "GET", pattern: "/_cat", prepare: s.catList},
-		{methods: "GET", pattern: "/_cat/nodes", params: tableParams + " full_id", prepare: s.catNodes},
+		{methods: "GET", pattern: "/_cat/nodes", params: tableParams + " full_id", view: true, prepare: s.catNodes},
 		{methods: "GET", pattern: "/_cat/health", params: tableParams, prepare: s.catHealth},
 		{methods: "GET", pattern: "/_cat/indices", params: indices, prepare: s.catIndices},
 		{methods: "GET", pattern: "/_cat/indices/{index}", params: indices, prepare: s.catIndices},
@@ -28,9 +29,9 @@ func (s *Server) catRoutes() []route {
 		{methods: "GET", pattern: "/_cat/master", params: tableParams, prepare: s.catClusterManager},
 		{methods: "GET", pattern: "/_cat/pending_tasks", params: tableParams, prepare: s.catPendingTasks},
 		{methods: "GET", pattern: "/_cat/plugins", params: tableParams, prepare: s.catPlugins},
-		{methods: "GET", pattern: "/_cat/tasks", params: tableParams + " detailed nodes actions parent_task_id", prepare: s.catTasks},
-		{methods: "GET", pattern: "/_cat/thread_pool", params: tableParams, prepare: s.catThreadPool},
-		{methods: "GET", pattern: "/_cat/thread_pool/{pools}", params: tableParams, prepare: s.catThreadPool},
+		{methods: "GET", pattern: "/_cat/tasks", params: tableParams + " detailed nodes actions parent_task_id", view: true, prepare: s.catTasks},
+		{methods: "GET", pattern: "/_cat/thread_pool", params: tableParams, view: true, prepare: s.catThreadPool},
+		{methods: "GET", pattern: "/_cat/thread_pool/{pools}", params: tableParams, view: true, prepare: s.catThreadPool},
 	}
 }
 
@@ -63,6 +64,42 @@ func (c *call) table(action string, everyNode bool, columns []column, rows func(
 			return view.answer(all)
 		})
 	}, nil
+}
+
+// tableOf answers with a table that is made of what each node has to say.
+func tableOf[T any](c *call, columns []column, v view[T], rows func([]part[T]) [][]any) (action, error) {
+	shown, err := c.tableView(columns)
+	if err != nil {
+		return nil, err
+	}
+	if v.wait, err = c.nodeTimeout(); err != nil {
+		return nil, err
+	}
+	v.merge = func(parts []part[T]) (*answer, error) { return shown.answer(rows(parts)) }
+	return func() (*answer, error) {
+		if shown.help {
+			return shown.answer(nil)
+		}
+		return show(c, v)
+	}, nil
+}
+
+// ofNodes is a view of the nodes' rows of a table.
+func (c *call) ofNodes(action string, columns []column, own func() [][]any) view[nodeRows] {
+	return view[nodeRows]{
+		action: action, members: c.named(nil),
+		own:  func(context.Context) (nodeRows, error) { return nodeRows{columns, own()}, nil },
+		read: func(b []byte) (nodeRows, error) { return readRows(columns, b) },
+	}
+}
+
+// allRows are the rows of the nodes that have answered.
+func allRows(parts []part[nodeRows]) [][]any {
+	var all [][]any
+	for _, p := range parts {
+		all = append(all, p.value.cells...)
+	}
+	return all
 }
 
 // clock is how tables print the time of day.
@@ -180,16 +217,17 @@ func threadPoolColumns() []column {
 // catThreadPool has one pool to tell of: that of searches.
 func (s *Server) catThreadPool(c *call) (action, error) {
 	pools := splitList(c.param("pools"))
-	return c.table("cluster:monitor/nodes/stats", true, threadPoolColumns(), func() ([][]any, error) {
+	columns := threadPoolColumns()
+	return tableOf(c, columns, c.ofNodes("cluster:monitor/nodes/stats", columns, func() [][]any {
 		if len(pools) > 0 && !slices.ContainsFunc(pools, isSearchPool) {
-			return nil, nil
+			return nil
 		}
 		n, p := s.cfg.Node, s.cfg.Stub.PoolStats()
 		return [][]any{{
 			n.Name, n.ID, os.Getpid(), n.Host, n.IP, n.port(), searchPool, "resizable",
 			p.Active, p.Threads, p.Queue, n.SearchQueue, p.Rejected, p.Largest, p.Completed, n.SearchThreads, p.Wait,
-		}}, nil
-	})
+		}}
+	}), allRows)
 }
 
 func isSearchPool(pattern string) bool {

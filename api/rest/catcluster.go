@@ -86,8 +86,12 @@ func clusterManagerColumns() []column {
 // catClusterManager names the node that leads the cluster.
 func (s *Server) catClusterManager(c *call) (action, error) {
 	return c.table("cluster:monitor/state", false, clusterManagerColumns(), func() ([][]any, error) {
-		n := s.cfg.Node
-		return [][]any{{n.ID, n.Host, n.IP, n.Name}}, nil
+		all := s.clusterMembers()
+		n := all[0]
+		if n.ID == s.cfg.Node.ID {
+			return [][]any{{n.ID, s.cfg.Node.Host, s.cfg.Node.IP, n.Name}}, nil
+		}
+		return [][]any{{n.ID, n.host(), n.host(), n.Name}}, nil
 	})
 }
 

@@ -43,20 +43,44 @@ func (s *Server) catNodes(c *call) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.table("cluster:monitor/nodes/stats", true, nodesColumns(), func() ([][]any, error) {
-		n, m := s.cfg.Node, readMachine()
-		id := n.ID
-		if !fullID {
-			id = id[:min(4, len(id))]
+	shownID := func(id string) string {
+		if fullID {
+			return id
 		}
+		return id[:min(4, len(id))]
+	}
+	columns, manager := nodesColumns(), s.manager()
+	isManager := slices.IndexFunc(columns, func(col column) bool { return col.name == "cluster_manager" })
+	return tableOf(c, columns, c.ofNodes("cluster:monitor/nodes/stats", columns, func() [][]any {
+		n, m := s.cfg.Node, readMachine()
 		heap := heapUsed()
 		return [][]any{{
-			id, os.Getpid(), n.IP, n.port(), n.HTTPAddress, Version, buildType, n.Build.hash(),
+			shownID(n.ID), os.Getpid(), n.IP, n.port(), n.HTTPAddress, Version, buildType, n.Build.hash(),
 			bytesCell(heap), percent(heap, n.HeapSize), bytesCell(n.HeapSize),
 			known(bytesCell(m.memoryUsed)), known(percent(m.memoryUsed, m.memoryTotal)), known(bytesCell(m.memoryTotal)),
 			known(m.openFiles), -1, known(m.load[0]), known(m.load[1]), known(m.load[2]),
-			time.Since(n.Started), n.roleLetters(), dashIfEmpty(strings.Join(n.Roles, ",")), "*", n.Name,
-		}}, nil
+			time.Since(n.Started), roleLetters(n.Roles), dashIfEmpty(strings.Join(n.Roles, ",")), nil, n.Name,
+		}}
+	}), func(parts []part[nodeRows]) [][]any {
+		var all [][]any
+		for _, p := range parts {
+			cells := p.value.cells
+			if p.failed != nil { // all that is known of it
+				m := p.member
+				cells = [][]any{{
+					shownID(m.ID), nil, m.host(), m.port(), m.HTTPAddress, m.Version, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil,
+					nil, roleLetters(m.Roles), dashIfEmpty(strings.Join(m.Roles, ",")), nil, m.Name,
+				}}
+			}
+			for _, row := range cells {
+				row[isManager] = "-"
+				if p.member.ID == manager {
+					row[isManager] = "*"
+				}
+			}
+			all = append(all, cells...)
+		}
+		return all
 	})
 }
 
@@ -78,9 +102,9 @@ func (n NodeInfo) port() string {
 }
 
 // roleLetters are the initials of the roles, in alphabetical order.
-func (n NodeInfo) roleLetters() string {
+func roleLetters(roles []string) string {
 	var letters []byte
-	for _, role := range n.Roles {
+	for _, role := range roles {
 		if role == "cluster_manager" {
 			role = "master" // the letter is older than the name
 		}

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"time"
 )
 
@@ -39,26 +40,37 @@ func (s *Server) catTasks(c *call) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.table(listTasksAction, true, tasksColumns(detailed), func() ([][]any, error) {
-		rows := [][]any{}
+	v := c.tasksView(listTasksAction, q, 0, func(context.Context) ([]*taskDTO, error) {
+		return c.printAll(s.cfg.Tasks.List(q.filter), detailed), nil
+	})
+	return tableOf(c, tasksColumns(detailed), v, func(parts []part[nodeTasks]) [][]any {
+		nodes := make(map[string]Member, len(parts))
+		for _, p := range parts {
+			nodes[p.member.ID] = p.member
+		}
+		all := [][]any{}
 		var add func([]*taskDTO)
 		add = func(list []*taskDTO) {
 			for _, t := range list {
-				rows = append(rows, s.taskRow(t))
+				all = append(all, s.taskRow(t, nodes[t.Node]))
 				add(t.Children)
 			}
 		}
-		add(underParents(c.printAll(s.chosen(q), detailed)))
-		return rows, nil
+		add(underParents(together(parts)))
+		return all
 	})
 }
 
-func (s *Server) taskRow(t *taskDTO) []any {
-	n := s.cfg.Node
+// taskRow is the row of a task on a node.
+func (s *Server) taskRow(t *taskDTO, n Member) []any {
+	ip := n.host()
+	if n.ID == s.cfg.Node.ID {
+		ip = s.cfg.Node.IP
+	}
 	row := []any{
-		t.ID, t.Action, t.id.String(), dashIfEmpty(t.ParentTaskID), t.Type,
+		t.ID, t.Action, t.taskID().String(), dashIfEmpty(t.ParentTaskID), t.Type,
 		t.StartMillis, time.UnixMilli(t.StartMillis).UTC().Format(clock), t.RunningNanos, time.Duration(t.RunningNanos),
-		t.Node, n.IP, n.port(), n.Name, Version, t.Headers[opaqueIDHeader],
+		t.Node, ip, n.port(), n.Name, n.Version, t.Headers[opaqueIDHeader],
 	}
 	if t.Description != nil {
 		row = append(row, *t.Description)

@@ -75,6 +75,8 @@ type healthDTO struct {
 	ActivePercentText string  `json:"active_shards_percent,omitempty"`
 	ActivePercent     double  `json:"active_shards_percent_as_number"`
 	Indices           members `json:"indices,omitzero"`
+	// Reasons say what is wrong with the cluster itself. OpenSearch has no such member, and its clients pass over it.
+	Reasons []string `json:"reasons,omitempty"`
 
 	status healthStatus
 }
@@ -250,10 +252,12 @@ func (s *Server) awaitHealth(ctx context.Context, q *healthRequest) (*healthDTO,
 	}
 }
 
-// currentHealth is the state of the cluster now, and whether it is as asked for. With one node, replicas have no place to be:
-// they stay unassigned.
+// currentHealth is the state of the cluster now, and whether it is as asked for: the worst of what is wrong with the cluster and with
+// its shards. With one node, replicas have no place to be: they stay unassigned.
 func (s *Server) currentHealth(q *healthRequest) (_ *healthDTO, met bool) {
-	h := &healthDTO{ClusterName: s.cfg.Node.ClusterName, Nodes: 1, DataNodes: 1, Master: true, ClusterManager: true}
+	cluster, nodes := s.clusterHealth(), len(s.clusterMembers())
+	h := &healthDTO{ClusterName: s.cfg.Node.ClusterName, Nodes: nodes, DataNodes: nodes, Master: cluster.Metadata, ClusterManager: cluster.Metadata}
+	h.status, h.Reasons = cluster.status()
 	indices, err := s.cfg.Stub.Indices(q.index)
 	for _, x := range indices {
 		i := newIndexHealth(x, q.level == "shards")
@@ -261,7 +265,7 @@ func (s *Server) currentHealth(q *healthRequest) (_ *healthDTO, met bool) {
 		h.Active += i.Active
 		h.Unassigned += i.Unassigned
 		if i.Unassigned > 0 {
-			h.status = yellow
+			h.status = max(h.status, yellow)
 		}
 		if q.level == "indices" || q.level == "shards" {
 			h.Indices = append(h.Indices, member{x.Name, i})

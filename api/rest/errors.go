@@ -363,14 +363,20 @@ func isBeforeStart(err error) bool {
 // fail answers with an error.
 func (c *call) fail(err error) { c.writeFailure(c.explain(err)) }
 
-// explain looks an error up, and logs what should not have happened.
+// explain looks an error up for an answer, and logs what should not have happened.
 func (c *call) explain(err error) *failure {
+	f := c.describe(err)
+	if c.trace {
+		f.traced()
+	}
+	return f
+}
+
+// describe looks an error up, and logs what should not have happened.
+func (c *call) describe(err error) *failure {
 	f := describe(err)
 	if f.mistake != nil {
 		c.s.cfg.Log.Error().EmbedObject(c).Err(f.mistake).Msg("a request failed for a reason that has no place in the API")
-	}
-	if c.trace {
-		f.traced()
 	}
 	return f
 }

@@ -25,6 +25,7 @@ type failure struct {
 	header     http.Header   // further headers; may be nil
 	retryAfter time.Duration // when a client may come again; 0: not known
 	mistake    error         // what was not foreseen, for the log; nil for nearly all
+	forwarded  []byte        // the whole body, where another node has printed it
 }
 
 func (f *failure) Error() string { return f.reason }
@@ -52,6 +53,9 @@ func integer(name string, value int64) field { return field{name, strconv.Append
 
 // body is the whole body of the answer.
 func (f *failure) body() []byte {
+	if f.forwarded != nil {
+		return f.forwarded
+	}
 	b := []byte(`{"error":`)
 	if f.shape == structured {
 		b = f.appendObject(b)

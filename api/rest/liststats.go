@@ -17,10 +17,10 @@ const (
 func (s *Server) listStatsRoutes() []route {
 	const params = tableParams + " sort order next_token"
 	return []route{
-		{methods: "GET", pattern: "/_list/wlm_stats", params: params, prepare: s.listStats},
-		{methods: "GET", pattern: "/_list/wlm_stats/{nodes}/stats", params: params, prepare: s.listStats},
-		{methods: "GET", pattern: "/_list/wlm_stats/stats/{groups}", params: params, prepare: s.listStats},
-		{methods: "GET", pattern: "/_list/wlm_stats/{nodes}/stats/{groups}", params: params, prepare: s.listStats},
+		{methods: "GET", pattern: "/_list/wlm_stats", params: params, view: true, prepare: s.listStats},
+		{methods: "GET", pattern: "/_list/wlm_stats/{nodes}/stats", params: params, view: true, prepare: s.listStats},
+		{methods: "GET", pattern: "/_list/wlm_stats/stats/{groups}", params: params, view: true, prepare: s.listStats},
+		{methods: "GET", pattern: "/_list/wlm_stats/{nodes}/stats/{groups}", params: params, view: true, prepare: s.listStats},
 	}
 }
 
@@ -60,8 +60,8 @@ func statsColumns() []column {
 
 func (r statsRow) cells() []any {
 	return []any{
-		r.node, separator, r.Group, separator, r.Completions, separator, r.Rejections, separator, r.Cancellations, separator,
-		double(r.CPUUsage), separator, double(r.MemoryUsage),
+		r.node, separator, r.id, separator, r.Completions, separator, r.Rejections, separator, r.Cancellations, separator,
+		r.CPU.CurrentUsage, separator, r.Memory.CurrentUsage,
 		r.Throttled, r.WouldThrottle, r.Queued, r.QueueRejections, r.QueuedCurrent, r.QueuePeak, r.QueueWaits, r.QueueWaitMillis,
 		r.MaxQueueWaitMillis,
 	}
@@ -91,12 +91,16 @@ func (s *Server) listStats(c *call) (action, error) {
 	if err != nil {
 		return nil, err
 	}
+	wait, err := c.nodeTimeout()
+	if err != nil {
+		return nil, err
+	}
 	return func() (*answer, error) {
 		if view.help {
 			return view.answer(nil)
 		}
-		return c.asTask("cluster:monitor/wlm/stats", true, func() (*answer, error) {
-			page, next, err := paging.page(s.statsRows(nodes, ids))
+		return show(c, s.groupsView(c.named(nodes), wait, ids, func(parts []part[nodeGroups]) (*answer, error) {
+			page, next, err := paging.page(statsRows(parts))
 			if err != nil {
 				if e, bad := errors.AsType[*pageTokenError](err); bad {
 					return e.answer(), nil
@@ -115,7 +119,7 @@ func (s *Server) listStats(c *call) (action, error) {
 			default:
 				return textAnswer(append(view.text(rows), "next_token "+next+"\n"...))
 			}
-		})
+		}))
 	}, nil
 }
 
@@ -150,18 +154,16 @@ func unparsable(cause *failure, format string, args ...any) *failure {
 	return &failure{status: http.StatusBadRequest, typ: "parse_exception", reason: fmt.Sprintf(format, args...), cause: cause}
 }
 
-// statsRows are the rows of the named nodes and groups. A node that does not know one of the groups has none to show.
-func (s *Server) statsRows(nodes, ids []string) []statsRow {
-	if !s.isThisNode(nodes) {
-		return nil
-	}
-	wanted, missing := s.groupStats(ids)
-	if missing != "" {
-		return nil
-	}
-	rows := make([]statsRow, len(wanted))
-	for i, g := range wanted {
-		rows[i] = statsRow{s.cfg.Node.ID, g}
+// statsRows are a row for each group on each node. A node that does not know one of the groups has none to show.
+func statsRows(parts []part[nodeGroups]) []statsRow {
+	var rows []statsRow
+	for _, p := range parts {
+		if p.failed != nil {
+			continue
+		}
+		for _, g := range p.value.Groups {
+			rows = append(rows, statsRow{p.member.ID, g})
+		}
 	}
 	return rows
 }

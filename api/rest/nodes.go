@@ -1,12 +1,11 @@
 package rest
 
 import (
-	"net"
+	"context"
 	"os"
-	"path"
 	"runtime"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/wlmserver/wlmserver/internal/units"
 )
@@ -14,10 +13,10 @@ import (
 func (s *Server) nodesRoutes() []route {
 	const params = "timeout flat_settings"
 	return []route{
-		{methods: "GET", pattern: "/_nodes", params: params, prepare: s.nodes},
-		{methods: "GET", pattern: "/_nodes/{first}", params: params, prepare: s.nodes},
-		{methods: "GET", pattern: "/_nodes/{first}/{metrics}", params: params, prepare: s.nodes},
-		{methods: "GET", pattern: "/_nodes/{first}/info/{metrics}", params: params, prepare: s.nodes},
+		{methods: "GET", pattern: "/_nodes", params: params, view: true, prepare: s.nodes},
+		{methods: "GET", pattern: "/_nodes/{first}", params: params, view: true, prepare: s.nodes},
+		{methods: "GET", pattern: "/_nodes/{first}/{metrics}", params: params, view: true, prepare: s.nodes},
+		{methods: "GET", pattern: "/_nodes/{first}/info/{metrics}", params: params, view: true, prepare: s.nodes},
 	}
 }
 
@@ -28,9 +27,6 @@ type nodesDTO struct {
 	Failed     int        `json:"failed"`
 	Failures   []*failure `json:"failures,omitempty"`
 }
-
-// answered is the count of an answer that only this node, or none, has given.
-func answered(nodes int) nodesDTO { return nodesDTO{Total: nodes, Successful: nodes} }
 
 type nodesInfoDTO struct {
 	Count       nodesDTO `json:"_nodes"`
@@ -124,19 +120,36 @@ func (s *Server) nodes(c *call) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkTimeouts(); err != nil {
+	wait, err := c.nodeTimeout()
+	if err != nil {
 		return nil, err
 	}
 	return func() (*answer, error) {
-		return c.asTask("cluster:monitor/nodes/info", true, func() (*answer, error) {
-			d := nodesInfoDTO{ClusterName: s.cfg.Node.ClusterName, Nodes: members{}}
-			if s.isThisNode(ids) {
-				d.Count = answered(1)
-				d.Nodes = members{{s.cfg.Node.ID, s.nodeInfo(metrics, flat, c.human)}}
-			}
-			return ok(d)
+		return show(c, view[any]{
+			action: "cluster:monitor/nodes/info", members: c.named(ids), wait: wait,
+			own:  func(context.Context) (any, error) { return s.nodeInfo(metrics, flat, c.human), nil },
+			read: verbatim, merge: s.byNode,
 		})
 	}, nil
+}
+
+// nodeTimeout is how long other nodes have for their answers.
+func (c *call) nodeTimeout() (time.Duration, error) {
+	if err := c.checkTimeouts(); err != nil {
+		return 0, err
+	}
+	return c.duration("timeout", nodeWait)
+}
+
+// byNode puts what nodes tell below their ids.
+func (s *Server) byNode(parts []part[any]) (*answer, error) {
+	d := nodesInfoDTO{Count: tally(parts), ClusterName: s.cfg.Node.ClusterName, Nodes: members{}}
+	for _, p := range parts {
+		if p.failed == nil {
+			d.Nodes = append(d.Nodes, member{p.member.ID, p.value})
+		}
+	}
+	return ok(d)
 }
 
 // nodeInfo describes this node; without metrics, all of it.
@@ -181,43 +194,6 @@ func (s *Server) nodeInfo(metrics []string, flat, human bool) nodeInfoDTO {
 		}
 	}
 	return d
-}
-
-// isThisNode says whether a list of node expressions means this node: its id, name, address, a pattern of one of those,
-// a role or attribute such as data:true, or _all, _local, _cluster_manager. One such as data:false takes the node out
-// again. No expression at all means every node.
-func (s *Server) isThisNode(expressions []string) bool {
-	if len(expressions) == 0 {
-		return true
-	}
-	n := s.cfg.Node
-	in := false
-	for _, x := range expressions {
-		switch x {
-		case "_all", "_local", "_cluster_manager", "_master":
-			in = true
-			continue
-		}
-		if key, value, ok := strings.Cut(x, ":"); ok && net.ParseIP(x) == nil && x != n.TransportAddress {
-			switch {
-			case value == "true" && n.hasRole(key), value != "" && n.Attributes[key] == value:
-				in = true
-			case value == "false" && n.hasRole(key):
-				in = false
-			}
-			continue
-		}
-		for _, name := range [...]string{n.ID, n.Name, n.Host, n.IP, n.TransportAddress} {
-			if matched, err := path.Match(x, name); err == nil && matched {
-				in = true
-			}
-		}
-	}
-	return in
-}
-
-func (n NodeInfo) hasRole(role string) bool {
-	return slices.Contains(n.Roles, role) || role == "master" && slices.Contains(n.Roles, "cluster_manager")
 }
 
 // roles and attributes are never null: strict clients want them.

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -10,10 +11,10 @@ import (
 
 func (s *Server) nodeStatsRoutes() []route {
 	return []route{
-		{methods: "GET", pattern: "/_nodes/stats", params: "timeout", prepare: s.nodeStats},
-		{methods: "GET", pattern: "/_nodes/stats/{metrics}", params: "timeout", prepare: s.nodeStats},
-		{methods: "GET", pattern: "/_nodes/{nodes}/stats", params: "timeout", prepare: s.nodeStats},
-		{methods: "GET", pattern: "/_nodes/{nodes}/stats/{metrics}", params: "timeout", prepare: s.nodeStats},
+		{methods: "GET", pattern: "/_nodes/stats", params: "timeout", view: true, prepare: s.nodeStats},
+		{methods: "GET", pattern: "/_nodes/stats/{metrics}", params: "timeout", view: true, prepare: s.nodeStats},
+		{methods: "GET", pattern: "/_nodes/{nodes}/stats", params: "timeout", view: true, prepare: s.nodeStats},
+		{methods: "GET", pattern: "/_nodes/{nodes}/stats/{metrics}", params: "timeout", view: true, prepare: s.nodeStats},
 	}
 }
 
@@ -122,21 +123,15 @@ func (s *Server) nodeStats(c *call) (action, error) {
 	if err := c.checkMetricsOf("a node", metrics, statsMetrics[:]); err != nil {
 		return nil, err
 	}
-	if err := c.checkTimeouts(); err != nil {
+	wait, err := c.nodeTimeout()
+	if err != nil {
 		return nil, err
 	}
 	return func() (*answer, error) {
-		return c.asTask("cluster:monitor/nodes/stats", true, func() (*answer, error) {
-			d := nodesInfoDTO{ClusterName: s.cfg.Node.ClusterName, Nodes: members{}}
-			if s.isThisNode(ids) {
-				stats, err := s.statsOfNode(metrics, c.human)
-				if err != nil {
-					return nil, err
-				}
-				d.Count = answered(1)
-				d.Nodes = members{{s.cfg.Node.ID, stats}}
-			}
-			return ok(d)
+		return show(c, view[any]{
+			action: "cluster:monitor/nodes/stats", members: c.named(ids), wait: wait,
+			own:  func(context.Context) (any, error) { return s.statsOfNode(metrics, c.human) },
+			read: verbatim, merge: s.byNode,
 		})
 	}, nil
 }

@@ -17,7 +17,9 @@ func (c *call) resetTasks(timeout time.Duration) (ended bool, err error) {
 	m := c.s.cfg.Tasks
 	cancelled := m.Cancel(m.List(tasks.Filter{Cancellable: true}), tasks.UserCause())
 	c.s.cfg.Search.ClearAllScrolls()
-	return c.awaitTasks(cancelled, timeout)
+	ctx, done := c.untilGone()
+	defer done()
+	return awaitTasks(ctx, cancelled, timeout)
 }
 
 // resetPart resets any other part.

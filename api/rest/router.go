@@ -17,6 +17,7 @@ type route struct {
 	params  string // query parameters that it knows beside those known everywhere, with spaces between them
 	body    bodyKind
 	admin   bool // only for administrators
+	view    bool // each node has a part in it, for which another may ask
 	prepare func(*call) (action, error)
 }
 

@@ -43,6 +43,8 @@ type Config struct {
 	Node      NodeInfo
 	Limits    Limits
 	Log       zerolog.Logger
+	// Cluster is what the node knows of the others; nil for a node alone.
+	Cluster Cluster
 	// Control adds the routes under /_stub, with which tests of clients script faults, read what came in, and reset the server. It
 	// keeps a copy of each request.
 	Control bool

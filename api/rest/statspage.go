@@ -9,17 +9,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/wlmserver/wlmserver/stats"
 )
 
 // statsRow is what one node counts of one group.
 type statsRow struct {
 	node string
-	*stats.GroupStats
+	groupStats
 }
 
-func (r statsRow) pair() string { return r.node + "|" + r.Group }
+func (r statsRow) pair() string { return r.node + "|" + r.id }
 
 // statsPaging is which page of the rows is wanted.
 type statsPaging struct {
@@ -55,7 +53,7 @@ func (p statsPaging) page(rows []statsRow) (page []statsRow, next string, err er
 }
 
 func (p statsPaging) compare(a, b statsRow) int {
-	node, group := cmp.Compare(a.node, b.node), cmp.Compare(a.Group, b.Group)
+	node, group := cmp.Compare(a.node, b.node), cmp.Compare(a.id, b.id)
 	order := cmp.Or(node, group)
 	if p.by == byGroup {
 		order = cmp.Or(group, node)
@@ -79,7 +77,7 @@ func (p statsPaging) tokenAfter(rows []statsRow, last statsRow) string {
 	if p.descending {
 		order = "DESC"
 	}
-	parts := []string{last.node, last.Group, strconv.Itoa(len(rows)), hex.EncodeToString(hash[:]), order, string(p.by)}
+	parts := []string{last.node, last.id, strconv.Itoa(len(rows)), hex.EncodeToString(hash[:]), order, string(p.by)}
 	return base64.StdEncoding.EncodeToString([]byte(strings.Join(parts, "|")))
 }
 
@@ -90,7 +88,7 @@ func (p statsPaging) start(rows []statsRow) (int, error) {
 	if err != nil || len(parts) != 6 {
 		return 0, &pageTokenError{"next_token is none that an answer of this path held"}
 	}
-	i := slices.IndexFunc(rows, func(r statsRow) bool { return r.node == parts[0] && r.Group == parts[1] })
+	i := slices.IndexFunc(rows, func(r statsRow) bool { return r.node == parts[0] && r.id == parts[1] })
 	if i < 0 || p.tokenAfter(rows, rows[i]) != p.token {
 		return 0, &pageTokenError{"next_token was made for other groups, other nodes or another order"}
 	}

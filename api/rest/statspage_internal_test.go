@@ -8,16 +8,13 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"github.com/wlmserver/wlmserver/stats"
-	"github.com/wlmserver/wlmserver/wlm"
 )
 
 // pages is any choice of rows and any way to page through them.
 func pages(t *rapid.T) ([]statsRow, statsPaging) {
 	pair := rapid.Custom(func(t *rapid.T) statsRow {
 		id := rapid.StringMatching(`[A-Za-z0-9_-]{1,4}`)
-		return statsRow{id.Draw(t, "node"), &stats.GroupStats{GroupCounters: wlm.GroupCounters{Group: id.Draw(t, "group")}}}
+		return statsRow{id.Draw(t, "node"), groupStats{id: id.Draw(t, "group")}}
 	})
 	rows := rapid.SliceOfNDistinct(pair, 0, 40, statsRow.pair).Draw(t, "rows")
 	return rows, statsPaging{
@@ -54,7 +51,7 @@ func TestPagesHoldEachRowOnce(t *testing.T) {
 		}
 		key := func(r statsRow) string {
 			if paging.by == byGroup {
-				return r.Group + "|" + r.node
+				return r.id + "|" + r.node
 			}
 			return r.pair()
 		}
@@ -90,7 +87,7 @@ func TestPageTokenIsForItsRows(t *testing.T) {
 		}
 		gone := rapid.IntRange(0, len(rows)-1).Draw(t, "gone")
 		refused("a row went", slices.Delete(slices.Clone(rows), gone, gone+1), paging)
-		refused("a row came", append(slices.Clone(rows), statsRow{"another", rows[0].GroupStats}), paging)
+		refused("a row came", append(slices.Clone(rows), statsRow{"another", rows[0].groupStats}), paging)
 		turned, sorted := paging, paging
 		turned.descending = !turned.descending
 		refused("turned round", rows, turned)
@@ -104,7 +101,7 @@ func TestRecordedPageToken(t *testing.T) {
 	const node = "sfctup0nQEajWfPJx1wEkg"
 	var rows []statsRow
 	for _, group := range []string{"okZdiRllQzi36CbaDqKtew", "DEFAULT_WORKLOAD_GROUP", "ndvMcmZ9Qjm9MrEe1aydrQ"} {
-		rows = append(rows, statsRow{node, &stats.GroupStats{GroupCounters: wlm.GroupCounters{Group: group}}})
+		rows = append(rows, statsRow{node, groupStats{id: group}})
 	}
 	_, got, err := statsPaging{size: 1, by: byNodeID}.page(rows)
 	const want = "c2ZjdHVwMG5RRWFqV2ZQSngxd0VrZ3xERUZBVUxUX1dPUktMT0FEX0dST1VQfDN8ZTk1NGVlNDQyNWZmYmRkYjdhMWI3ZWMzZDEwODY0NmE4OWE3ZmE4YmEzNmY2ZjUyMWEzNWFhYTA1NTU1YmYwYXxBU0N8Tk9ERV9JRA=="
@@ -116,7 +113,7 @@ func TestRecordedPageToken(t *testing.T) {
 func FuzzPageToken(f *testing.F) {
 	rows := []statsRow{}
 	for i := range 3 {
-		rows = append(rows, statsRow{"n", &stats.GroupStats{GroupCounters: wlm.GroupCounters{Group: fmt.Sprint("g", i)}}})
+		rows = append(rows, statsRow{"n", groupStats{id: fmt.Sprint("g", i)}})
 	}
 	p := statsPaging{size: 1, by: byNodeID}
 	_, token, err := p.page(rows)

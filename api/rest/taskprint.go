@@ -28,9 +28,17 @@ type taskDTO struct {
 	ResourceStats   *resourceStatsDTO `json:"resource_stats,omitempty"`
 	CancelledMillis int64             `json:"cancellation_time_millis,omitempty"`
 	Children        []*taskDTO        `json:"children,omitempty"`
+}
 
-	id     tasks.ID
-	parent tasks.ID
+func (d *taskDTO) taskID() tasks.ID { return tasks.ID{Node: d.Node, Number: d.ID} }
+
+// parentID is the zero ID where there is no parent.
+func (d *taskDTO) parentID() tasks.ID {
+	id, err := tasks.ParseID(d.ParentTaskID)
+	if err != nil { // printed by a node that knows better
+		return tasks.ID{}
+	}
+	return id
 }
 
 // taskStatusDTO tells where a search stands. Its keys are none that clients know from other tasks.
@@ -86,14 +94,12 @@ func (p *taskPrinter) print(t *tasks.Task) *taskDTO {
 		RunningNanos: t.Running().Nanoseconds(),
 		Cancellable:  t.Cancellable(),
 		Headers:      t.Headers(),
-		id:           id,
-		parent:       t.Parent(),
 	}
 	if d.Headers == nil {
 		d.Headers = map[string]string{}
 	}
-	if d.parent.IsSet() {
-		d.ParentTaskID = d.parent.String()
+	if parent := t.Parent(); parent.IsSet() {
+		d.ParentTaskID = parent.String()
 	}
 	if cause, at := t.Cancelled(); cause != nil {
 		d.Cancelled, d.CancelledMillis = true, at.UnixMilli()
@@ -168,6 +174,12 @@ type taskListDTO struct {
 	Tasks        any        `json:"tasks,omitempty"`
 }
 
+// nodeTasks are tasks of one node.
+type nodeTasks struct {
+	Node  taskNodeDTO `json:"node"`
+	Tasks []*taskDTO  `json:"tasks"`
+}
+
 type taskNodeDTO struct {
 	Name             string            `json:"name"`
 	TransportAddress string            `json:"transport_address"`
@@ -175,35 +187,50 @@ type taskNodeDTO struct {
 	IP               string            `json:"ip"` // with the port, as OpenSearch prints it here
 	Roles            []string          `json:"roles"`
 	Attributes       map[string]string `json:"attributes"`
-	Tasks            members           `json:"tasks"`
+	Tasks            members           `json:"tasks,omitzero"`
 }
 
-func (s *Server) layOut(list []*taskDTO, by taskGrouping, failures ...*failure) taskListDTO {
-	d := taskListDTO{NodeFailures: failures}
+func (s *Server) taskNode() taskNodeDTO {
+	n := s.cfg.Node
+	return taskNodeDTO{Name: n.Name, TransportAddress: n.TransportAddress, Host: n.Host, IP: n.TransportAddress,
+		Roles: n.roles(), Attributes: n.attributes()}
+}
+
+// layOut prints the tasks of nodes, and which nodes have none to tell of.
+func layOut(parts []part[nodeTasks], by taskGrouping) taskListDTO {
+	d := taskListDTO{NodeFailures: tally(parts).Failures}
 	switch by {
 	case ungrouped:
-		d.Tasks = append([]*taskDTO{}, list...)
+		d.Tasks = append([]*taskDTO{}, together(parts)...)
 	case byParents:
-		d.Tasks = named(underParents(list))
+		d.Tasks = named(underParents(together(parts)))
 	default:
 		nodes := members{}
-		if len(list) > 0 {
-			n := s.cfg.Node
-			nodes = append(nodes, member{n.ID, taskNodeDTO{
-				Name: n.Name, TransportAddress: n.TransportAddress, Host: n.Host, IP: n.TransportAddress,
-				Roles: n.roles(), Attributes: n.attributes(), Tasks: named(list),
-			}})
+		for _, p := range parts {
+			if len(p.value.Tasks) > 0 {
+				n := p.value.Node
+				n.Tasks = named(p.value.Tasks)
+				nodes = append(nodes, member{p.member.ID, n})
+			}
 		}
 		d.Nodes = nodes
 	}
 	return d
 }
 
+// together are the tasks of all nodes.
+func together(parts []part[nodeTasks]) (all []*taskDTO) {
+	for _, p := range parts {
+		all = append(all, p.value.Tasks...)
+	}
+	return all
+}
+
 // named makes an object of tasks, with their ids as keys.
 func named(list []*taskDTO) members {
 	m := make(members, len(list))
 	for i, t := range list {
-		m[i] = member{t.id.String(), t}
+		m[i] = member{t.taskID().String(), t}
 	}
 	return m
 }
@@ -212,10 +239,10 @@ func named(list []*taskDTO) members {
 func underParents(list []*taskDTO) (roots []*taskDTO) {
 	byID := make(map[tasks.ID]*taskDTO, len(list))
 	for _, t := range list {
-		byID[t.id] = t
+		byID[t.taskID()] = t
 	}
 	for _, t := range list {
-		if parent := byID[t.parent]; parent != nil {
+		if parent := byID[t.parentID()]; parent != nil {
 			parent.Children = append(parent.Children, t)
 		} else {
 			roots = append(roots, t)

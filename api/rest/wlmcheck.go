@@ -1,40 +1,65 @@
 package rest
 
 import (
-	"maps"
-	"slices"
+	"context"
 	"strings"
 )
 
 func (s *Server) wlmCheckRoutes() []route {
-	return []route{{methods: "GET", pattern: "/_wlm/check", prepare: s.wlmCheck}}
+	return []route{{methods: "GET", pattern: "/_wlm/check", view: true, prepare: s.wlmCheck}}
 }
 
 type checkDTO struct {
-	Buckets   int     `json:"buckets"`
-	Waiting   int     `json:"waiting"`
-	Running   int     `json:"running"` // under a permit that counts against a limit
-	Evicted   members `json:"evicted"` // by cause
-	Recovered uint64  `json:"recovered"`
+	Buckets   int               `json:"buckets"`
+	Waiting   int               `json:"waiting"`
+	Running   int               `json:"running"` // under a permit that counts against a limit
+	Evicted   map[string]uint64 `json:"evicted"` // by cause
+	Recovered uint64            `json:"recovered"`
 }
 
-// wlmCheck has the node check its admission against itself and against the tasks. A path of our own: OpenSearch has none.
+// wlmCheck has nodes check their admission against itself and against their tasks. A path of our own: OpenSearch has none. What a node
+// disagrees with itself about is the failure of the whole, so that it is not overlooked.
 func (s *Server) wlmCheck(c *call) (action, error) {
-	return func() (*answer, error) { return c.selfCheck() }, nil
+	return func() (*answer, error) {
+		return show(c, view[checkPart]{
+			members: c.named(nil), wait: nodeWait,
+			own:  func(ctx context.Context) (checkPart, error) { return s.selfCheck(ctx), nil },
+			read: decoded[checkPart], merge: s.checked,
+		})
+	}, nil
 }
 
-func (c *call) selfCheck() (*answer, error) {
-	s := c.s
-	ctx, done := c.untilGone()
-	defer done()
+// checkPart is what a node has found.
+type checkPart struct {
+	Found         checkDTO `json:"found"`
+	Disagreements []string `json:"disagreements,omitempty"`
+}
+
+func (s *Server) selfCheck(ctx context.Context) checkPart {
 	found := s.cfg.Stats.Check(ctx)
-	if len(found.Disagreements) > 0 {
-		return nil, illegalState("workload management disagrees with itself: %s", strings.Join(found.Disagreements, "; "))
-	}
 	totals := s.cfg.Admission.Totals()
-	d := checkDTO{Buckets: found.Buckets, Waiting: found.Waiting, Running: found.Running, Evicted: members{}, Recovered: totals.Recovered}
-	for _, cause := range slices.Sorted(maps.Keys(totals.EvictedBy)) {
-		d.Evicted = append(d.Evicted, member{cause, totals.EvictedBy[cause]})
+	return checkPart{
+		Found:         checkDTO{Buckets: found.Buckets, Waiting: found.Waiting, Running: found.Running, Evicted: totals.EvictedBy, Recovered: totals.Recovered},
+		Disagreements: found.Disagreements,
 	}
-	return ok(members{{"_nodes", answered(1)}, {"cluster_name", s.cfg.Node.ClusterName}, {s.cfg.Node.ID, d}})
+}
+
+func (s *Server) checked(parts []part[checkPart]) (*answer, error) {
+	var wrong []string
+	d := members{{"_nodes", tally(parts)}, {"cluster_name", s.cfg.Node.ClusterName}}
+	for _, p := range parts {
+		for _, why := range p.value.Disagreements {
+			if s.cfg.Cluster != nil {
+				why = "on node [" + p.member.Name + "]: " + why
+			}
+			wrong = append(wrong, why)
+		}
+		if p.failed == nil {
+			d = append(d, member{p.member.ID, p.value.Found})
+		}
+	}
+	if len(wrong) > 0 {
+		return nil, illegalState("workload management disagrees with itself: %s", strings.Join(wrong, "; "))
+	}
+	return ok(d)
 }

@@ -1,18 +1,22 @@
 package rest
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/wlmserver/wlmserver/stats"
 )
 
 func (s *Server) wlmStatsRoutes() []route {
 	return []route{
-		{methods: "GET", pattern: "/_wlm/stats", prepare: s.wlmStats},
-		{methods: "GET", pattern: "/_wlm/stats/{groups}", prepare: s.wlmStats},
-		{methods: "GET", pattern: "/_wlm/{nodes}/stats", prepare: s.wlmStats},
-		{methods: "GET", pattern: "/_wlm/{nodes}/stats/{groups}", prepare: s.wlmStats},
+		{methods: "GET", pattern: "/_wlm/stats", view: true, prepare: s.wlmStats},
+		{methods: "GET", pattern: "/_wlm/stats/{groups}", view: true, prepare: s.wlmStats},
+		{methods: "GET", pattern: "/_wlm/{nodes}/stats", view: true, prepare: s.wlmStats},
+		{methods: "GET", pattern: "/_wlm/{nodes}/stats/{groups}", view: true, prepare: s.wlmStats},
 	}
 }
 
@@ -62,28 +66,69 @@ func newGroupStatsDTO(g *stats.GroupStats) groupStatsDTO {
 func (s *Server) wlmStats(c *call) (action, error) {
 	nodes, ids := splitList(c.param("nodes")), splitList(c.param("groups"))
 	return func() (*answer, error) {
-		return c.asTask("cluster:monitor/wlm/stats", true, func() (*answer, error) { return ok(s.statsOf(nodes, ids)) })
+		return show(c, s.groupsView(c.named(nodes), nodeWait, ids, func(parts []part[nodeGroups]) (*answer, error) {
+			d := members{{"_nodes", tally(parts)}, {"cluster_name", s.cfg.Node.ClusterName}}
+			for _, p := range parts {
+				if p.failed == nil {
+					d = append(d, member{p.member.ID, p.value})
+				}
+			}
+			return ok(d)
+		}))
 	}, nil
 }
 
-// statsOf is the answer for some nodes and groups. A group that a node does not know is that node's failure.
-func (s *Server) statsOf(nodes, ids []string) members {
-	with := func(count nodesDTO, results ...member) members {
-		return append(members{{"_nodes", count}, {"cluster_name", s.cfg.Node.ClusterName}}, results...)
+// nodeGroups are the statistics of groups on one node.
+type nodeGroups struct {
+	Groups groupList `json:"workload_groups"`
+}
+
+// groupList is printed as an object, with the ids of the groups as keys.
+type groupList []groupStats
+
+type groupStats struct {
+	id string
+	groupStatsDTO
+}
+
+// MarshalJSON prints the groups in their order.
+func (l groupList) MarshalJSON() ([]byte, error) {
+	d := make(members, len(l))
+	for i, g := range l {
+		d[i] = member{g.id, g.groupStatsDTO}
 	}
-	if !s.isThisNode(nodes) {
-		return with(answered(0))
+	return d.MarshalJSON()
+}
+
+// UnmarshalJSON reads the groups, and sorts them by id. What a node does not count is 0.
+func (l *groupList) UnmarshalJSON(b []byte) error {
+	var byID map[string]groupStatsDTO
+	if err := json.Unmarshal(b, &byID); err != nil {
+		return err
 	}
-	wanted, missing := s.groupStats(ids)
-	if missing != "" {
-		why := notFound(fmt.Sprintf("no workload group has the id [%s]; GET _wlm/workload_group lists those there are", missing))
-		return with(nodesDTO{Total: 1, Failed: 1, Failures: []*failure{nodeFailure(s.cfg.Node.ID, why)}})
+	*l = make(groupList, 0, len(byID))
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
+		*l = append(*l, groupStats{id, byID[id]})
 	}
-	printed := members{}
-	for _, g := range wanted {
-		printed = append(printed, member{g.Group, newGroupStatsDTO(g)})
+	return nil
+}
+
+// groupsView asks nodes for the statistics of groups. That a node does not know a group is its failure.
+func (s *Server) groupsView(nodes []Member, wait time.Duration, ids []string, merge func([]part[nodeGroups]) (*answer, error)) view[nodeGroups] {
+	return view[nodeGroups]{
+		action: "cluster:monitor/wlm/stats", members: nodes, wait: wait, read: decoded[nodeGroups], merge: merge,
+		own: func(context.Context) (nodeGroups, error) {
+			wanted, missing := s.groupStats(ids)
+			if missing != "" {
+				return nodeGroups{}, notFound(fmt.Sprintf("no workload group has the id [%s]; GET _wlm/workload_group lists those there are", missing))
+			}
+			d := nodeGroups{make(groupList, len(wanted))}
+			for i, g := range wanted {
+				d.Groups[i] = groupStats{g.Group, newGroupStatsDTO(g)}
+			}
+			return d, nil
+		},
 	}
-	return with(answered(1), member{s.cfg.Node.ID, members{{"workload_groups", printed}}})
 }
 
 // groupStats are the statistics of the groups with the given ids, of all without ids or with _all, sorted by id. missing
