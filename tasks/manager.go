@@ -17,6 +17,7 @@ type Manager struct {
 	node  string
 	names []string
 	onEnd func(*Task)
+	late  lateCounts
 
 	last   atomic.Int64 // the number given last
 	shards [shardCount]shard

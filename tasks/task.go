@@ -189,10 +189,17 @@ func (t *Task) End() {
 	t.ran = time.Since(t.start)
 	timer := t.timer
 	t.timer = nil
+	cancelledFor := time.Duration(-1)
+	if t.cause != nil && t.cancellable {
+		cancelledFor = time.Since(t.cancelledAt)
+	}
 	t.mu.Unlock()
 
 	if timer != nil {
 		timer.Stop()
+	}
+	if cancelledFor >= 0 {
+		t.manager.late.left(t.action, cancelledFor)
 	}
 	if t.unwatch != nil {
 		t.unwatch()

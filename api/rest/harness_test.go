@@ -85,7 +85,9 @@ func newServer(t testing.TB, change ...func(*options)) *server {
 	admission.GroupsChanged(registry.Snapshot())
 	registry.OnChange(func(_, now *groups.Snapshot) { admission.GroupsChanged(now) })
 	cluster.OnChange(func(_, now *settings.Snapshot) { admission.SetMode(wlm.Mode(now.String(settings.WLMMode))) })
-	manager := tasks.NewManager(nodeID, tasks.WithNames(nodeName), tasks.WithOnEnd(func(x *tasks.Task) {
+	manager := tasks.NewManager(nodeID, tasks.WithNames(nodeName), tasks.WithPatience(func() int {
+		return cluster.Snapshot().Int("task_cancellation.duration_millis")
+	}), tasks.WithOnEnd(func(x *tasks.Task) {
 		if g := x.Group(); g != "" {
 			admission.Completed(g)
 		}

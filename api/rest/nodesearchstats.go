@@ -2,10 +2,8 @@ package rest
 
 import (
 	"strings"
-	"time"
 
 	"github.com/wlmserver/wlmserver/search"
-	"github.com/wlmserver/wlmserver/tasks"
 )
 
 // backpressureDTO is the statistics of search backpressure. There is no such thing here yet: its mode is what the setting
@@ -67,27 +65,26 @@ type lateTasksDTO struct {
 
 type lateCountDTO struct {
 	Current int64 `json:"current_count_post_cancel"`
-	Total   int64 `json:"total_count_post_cancel"` // not counted yet
+	Total   int64 `json:"total_count_post_cancel"` // with those that have ended
 }
 
-// lateTasks counts the searches, and the work on shards, that were cancelled longer ago than task_cancellation.duration_millis.
-func (s *Server) lateTasks(now time.Time) *lateTasksDTO {
+// lateTasks counts the searches, and the work on shards, that ran on for longer than task_cancellation.duration_millis after they
+// had been cancelled.
+func (s *Server) lateTasks() *lateTasksDTO {
 	d := &lateTasksDTO{}
-	set := s.cfg.Settings.Snapshot()
-	if !set.Bool("task_cancellation.enabled") {
+	if !s.cfg.Settings.Snapshot().Bool("task_cancellation.enabled") {
 		return d
 	}
-	patience := int64(set.Int("task_cancellation.duration_millis"))
-	for _, t := range s.cfg.Tasks.List(tasks.Filter{Actions: []string{search.SearchAction + "*"}}) {
-		cause, at := t.Cancelled()
-		if cause == nil || now.Sub(at).Milliseconds() <= patience {
+	for action, late := range s.cfg.Tasks.Late() {
+		of := &d.SearchTask
+		switch {
+		case strings.HasPrefix(action, search.SearchAction+"["):
+			of = &d.SearchShardTask
+		case !strings.HasPrefix(action, search.SearchAction):
 			continue
 		}
-		if strings.HasPrefix(t.Action(), search.SearchAction+"[") {
-			d.SearchShardTask.Current++
-		} else {
-			d.SearchTask.Current++
-		}
+		of.Current += int64(late.Current)
+		of.Total += int64(late.Total)
 	}
 	return d
 }

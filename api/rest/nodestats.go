@@ -178,7 +178,7 @@ func (s *Server) statsOfNode(metrics []string, human bool) (*nodeStatsDTO, error
 		d.SearchBackpressure = s.backpressure(human)
 	}
 	if wanted("task_cancellation") {
-		d.TaskCancellation = s.lateTasks(now)
+		d.TaskCancellation = s.lateTasks()
 	}
 	return d, nil
 }

@@ -111,11 +111,12 @@ func TestNodeStatsCountsLateTasks(t *testing.T) {
 		s.do("PUT", "/idx", `{"settings":{"number_of_shards":2,"number_of_replicas":0}}`).want(200)
 		search := s.background("POST", "/idx/_search", `{"ext":{"stub":{"query_time":"1m","ignore_cancel":true}}}`)
 		synctest.Wait()
-		late := func() [2]any {
+		counts := func(which string) [2]any {
 			r := s.do("GET", "/_nodes/stats/task_cancellation", "").want(200)
-			return [2]any{r.at("nodes", nodeID, "task_cancellation", "search_task", "current_count_post_cancel"),
-				r.at("nodes", nodeID, "task_cancellation", "search_shard_task", "current_count_post_cancel")}
+			return [2]any{r.at("nodes", nodeID, "task_cancellation", "search_task", which+"_count_post_cancel"),
+				r.at("nodes", nodeID, "task_cancellation", "search_shard_task", which+"_count_post_cancel")}
 		}
+		late := func() [2]any { return counts("current") }
 		s.do("POST", "/_tasks/_cancel?actions=*search", "").want(200)
 		time.Sleep(10 * time.Second)
 		if got := late(); got != [2]any{0.0, 0.0} {
@@ -135,5 +136,9 @@ func TestNodeStatsCountsLateTasks(t *testing.T) {
 			t.Errorf("switched off: %v", got)
 		}
 		<-search
+		s.do("PUT", "/_cluster/settings", `{"transient":{"task_cancellation.enabled":null}}`).want(200)
+		if got, all := late(), counts("total"); got != [2]any{0.0, 0.0} || all != [2]any{1.0, 2.0} {
+			t.Errorf("once it has ended: %v run, of %v", got, all)
+		}
 	})
 }

@@ -99,7 +99,9 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 
 	address := listener.Addr().String()
 	host, _, _ := net.SplitHostPort(address)
-	manager := tasks.NewManager(id, tasks.WithNames(c.NodeName, host, address), tasks.WithOnEnd(func(t *tasks.Task) {
+	manager := tasks.NewManager(id, tasks.WithNames(c.NodeName, host, address), tasks.WithPatience(func() int {
+		return cluster.Snapshot().Int("task_cancellation.duration_millis")
+	}), tasks.WithOnEnd(func(t *tasks.Task) {
 		if group := t.Group(); group != "" {
 			admission.Completed(group)
 		}

@@ -96,7 +96,7 @@ var freeText = []string{"reason", "details", "stack_trace", "tagline", "build_ha
 var volatile = []string{
 	"took", "updated_at", "created", "creation_date", "timestamp", "uuid", "index_uuid", "cluster_uuid", "version", "number", "lucene_version", "build_type",
 	"transport_address", "publish_address", "bound_address",
-	"current_usage", "query", "fetch", "_seq_no", "_version", "max_score", "_score",
+	"current_usage", "query", "fetch",
 	"start_time", "start_time_in_millis", "running_time", "running_time_in_nanos", "cancellation_time_millis", "cpu_time_in_nanos", "memory_in_bytes",
 	"total_wait_time_in_nanos", "completed", "largest", "bytes_wanted",
 }
