@@ -288,7 +288,7 @@ func TestUser(t *testing.T) {
 		}
 	}
 	as := func(password string) func(*meta.Config) {
-		return func(m *meta.Config) { m.Username, m.Password, m.Timeout = "root", password, patience }
+		return func(m *meta.Config) { m.Username, m.Password = "root", password }
 	}
 	if _, err := c.tryOpen("a", as("wrong"), remembers(&memory{})); err == nil || !strings.Contains(err.Error(), "authentication") {
 		t.Errorf("with a wrong password: error %v", err)

@@ -85,7 +85,7 @@ func (c *Client) belong(m *membership) {
 		lease, err := c.register(m)
 		m.note(err)
 		if err != nil {
-			if _, down := errors.AsType[*records.UnavailableError](err); !down && err.Error() != said {
+			if _, down := errors.AsType[*records.UnavailableError](err); !down && !errors.Is(err, rpctypes.ErrLeaseNotFound) && err.Error() != said {
 				said = err.Error()
 				c.config.Log.Error().Err(err).Msg("this node cannot join the cluster; it tries again")
 			}
@@ -109,8 +109,11 @@ func (c *Client) belong(m *membership) {
 	}
 }
 
-// note keeps what became of the last attempt to register.
+// note keeps what became of the last attempt to register. A lease that ended is nothing to tell of: there will be another.
 func (m *membership) note(err error) {
+	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		err = nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.refused = err

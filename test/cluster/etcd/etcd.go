@@ -58,6 +58,7 @@ func (s *Server) Start() error {
 	c.InitialCluster = c.InitialClusterFromName(c.Name)
 	c.TickMs, c.ElectionMs = 10, 100 // then leases of one second are long enough
 	c.UnsafeNoFsync = true
+	c.BcryptCost = 4 // the least there is
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
 	etcd, err := embed.StartEtcd(c)
 	if err != nil {
