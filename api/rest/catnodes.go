@@ -65,12 +65,8 @@ func (s *Server) catNodes(c *call) (action, error) {
 		var all [][]any
 		for _, p := range parts {
 			cells := p.value.cells
-			if p.failed != nil { // all that is known of it
-				m := p.member
-				cells = [][]any{{
-					shownID(m.ID), nil, m.host(), m.port(), m.HTTPAddress, m.Version, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil,
-					nil, roleLetters(m.Roles), dashIfEmpty(strings.Join(m.Roles, ",")), nil, m.Name,
-				}}
+			if p.failed != nil {
+				cells = [][]any{knownOf(p.member, columns, shownID(p.member.ID))}
 			}
 			for _, row := range cells {
 				row[isManager] = "-"
@@ -82,6 +78,19 @@ func (s *Server) catNodes(c *call) (action, error) {
 		}
 		return all
 	})
+}
+
+// knownOf is the row of a node that has not answered.
+func knownOf(m Member, columns []column, id string) []any {
+	cells := map[string]any{
+		"id": id, "ip": m.host(), "port": m.port(), "http_address": m.HTTPAddress, "version": m.Version, "name": m.Name,
+		"node.role": roleLetters(m.Roles), "node.roles": dashIfEmpty(strings.Join(m.Roles, ",")),
+	}
+	row := make([]any, len(columns))
+	for i, col := range columns {
+		row[i] = cells[col.name]
+	}
+	return row
 }
 
 // known is a cell that is empty for a zero, which stands for what this machine does not tell.
