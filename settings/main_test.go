@@ -1,6 +1,7 @@
 package settings_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -61,4 +62,9 @@ func wantPairs(t *testing.T, what string, got []settings.KV, want ...settings.KV
 	if !slices.Equal(got, want) {
 		t.Errorf("%s: %v, want %v", what, got, want)
 	}
+}
+
+// refuse is a repository's answer to every change.
+func refuse(err error) func(context.Context) error {
+	return func(context.Context) error { return err }
 }

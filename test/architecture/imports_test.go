@@ -87,7 +87,7 @@ var wholeServer = slices.Concat(public, []string{"internal/node", "wlmtest", "te
 // that a client is tried against, and the description that a server is held to.
 var contracts = map[string][]string{
 	"store":         {"store/contract"},
-	"records":       {"records/recordstest"},
+	"records":       {"records/recordstest", "store/contract"},
 	"groups":        {"records/recordstest"},
 	"rules":         {"records/recordstest"},
 	"settings":      {"records/recordstest"},
