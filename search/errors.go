@@ -66,8 +66,9 @@ func (e *ParseError) Unwrap() error { return e.Cause }
 
 // InvalidError is a value that a request must not have.
 type InvalidError struct {
-	Reason string
-	Cause  error // may be nil
+	Reason   string
+	NoNumber string // the text that should have been a number; mostly empty
+	Cause    error  // may be nil
 }
 
 func (e *InvalidError) Error() string { return e.Reason }

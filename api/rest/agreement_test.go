@@ -58,8 +58,11 @@ func TestAgreement(t *testing.T) {
 		{"GET /_books/_search", 400, "invalid_index_name_exception", ""},
 		{"GET /book*/_doc/1", 404, notFound, ""},
 		{"DELETE /books,books/_doc/1", 404, notFound, ""},
-		{"GET /books/_doc/" + strings.Repeat("i", 513), 400, validation, ""},
-		{"HEAD /books/_doc/" + strings.Repeat("i", 513), 400, "", ""},
+		{"GET /books/_doc/" + strings.Repeat("i", 513), 404, "", ""},
+		{"GET /books/_doc/1?realtime=maybe", 400, illegal, ""},
+		{"HEAD /books/_doc/1?refresh=1", 400, "", ""},
+		{"GET /_all/_doc/1", 404, notFound, ""},
+		{`PUT /books/_doc/2 {"a":{"":1}}`, 400, "mapper_parsing_exception", illegal},
 		{"DELETE /books/_doc/" + strings.Repeat("i", 513), 404, "", ""},
 		{`PUT /books/_doc/2 {"n":1,"n":1}`, 400, "mapper_parsing_exception", "json_parse_exception"},
 		{`PUT /books/_doc/2 {"n":`, 400, "mapper_parsing_exception", "unexpected_end_of_input_exception"},
@@ -67,10 +70,24 @@ func TestAgreement(t *testing.T) {
 		{`PUT /books/_doc/2 {"n":"x"}`, 400, "mapper_parsing_exception", "number_format_exception"},
 		{`PUT /books/_doc/2 [1]`, 400, "mapper_parsing_exception", "not_x_content_exception"},
 
+		{`PUT /new {"settings"`, 400, "parse_exception", "unexpected_end_of_input_exception"},
 		{`PUT /new {"settings":[]}`, 400, "parse_exception", ""},
 		{`PUT /new {"mappings":{"properties":{"n":{"type":"nosuch"}}}}`, 400, "mapper_parsing_exception", "mapper_parsing_exception"},
 
 		{"DELETE /_search/scroll/bogus", 400, illegal, ""},
+		{"POST /_search/scroll {,}", 400, illegal, "json_parse_exception"},
+
+		{"GET /_cat/indices?health=bogus", 400, illegal, ""},
+		{"GET /_cat/indices?health=bogus&help", 200, "", ""},
+		{"GET /_cat/indices?expand_wildcards=bogus", 400, illegal, ""},
+		{"GET /_cat/health?master_timeout=1s", 400, illegal, ""},
+		{"GET /books/_search?preference=_bogus", 400, illegal, ""},
+		{"GET /books/_search?preference=_shards:0|_local", 200, "", ""},
+		{"GET /books/_search?track_total_hits=x", 400, illegal, "number_format_exception"},
+		{"GET /books/_count?terminate_after=x", 400, illegal, "number_format_exception"},
+		{`POST /books/_search {"query":{"terms":{"n":1}}}`, 400, "parsing_exception", ""},
+		{`POST /books/_search {"query":{"exists":{}}}`, 400, "parsing_exception", ""},
+		{`POST /books/_search {"query":{"range":{"n":{"nosuch":1}}}}`, 400, "parsing_exception", ""},
 	} {
 		parts := append(strings.SplitN(c.request, " ", 3), "")
 		r := s.do(parts[0], parts[1], parts[2])
@@ -98,9 +115,28 @@ func TestAgreement(t *testing.T) {
 		t.Errorf("_type in a bulk request: status %d", got)
 	}
 	s.do("PUT", "/logs", `{"settings":{"number_of_shards":2,"number_of_replicas":2}}`).want(200)
-	for _, path := range []string{"/_cluster/health", "/_cluster/health/books", "/_cluster/health/logs"} {
-		if got := s.do("GET", path, "").at("active_shards_percent_as_number"); got != 42.857142857142854 {
-			t.Errorf("%s: %v %% of the shards of the cluster are active", path, got)
+	for path, want := range map[string]float64{"/_cluster/health": 42.857142857142854, "/_cluster/health/books": 100, "/_cluster/health/logs": 42.857142857142854} {
+		if got := s.do("GET", path, "").at("active_shards_percent_as_number"); got != want {
+			t.Errorf("%s: %v %% of the shards are active, want %v", path, got, want)
+		}
+	}
+	for _, item := range []string{`{"index":{"_index":"books","_id":""}}`, `{"index":{"_index":"","_id":"1"}}`} {
+		r := s.do("POST", "/books/_bulk", item+"\n{}\n").want(200)
+		if got := r.at("items", 0, "index", "status"); got != 400.0 {
+			t.Errorf("%s: %s", item, r.body)
+		}
+	}
+	r := s.do("POST", "/_msearch?ignore_unavailable=true", `{"index":"nosuch"}`+"\n{}\n"+`{"index":"nosuch","ignore_unavailable":false}`+"\n{}\n").want(200)
+	if r.at("responses", 0, "status") != 200.0 || r.at("responses", 1, "status") != 404.0 {
+		t.Errorf("an index that is missing in a multi-search that does not mind: %s", r.body)
+	}
+	id := s.do("GET", "/books/_search?scroll=1m", "").want(200).at("_scroll_id").(string)
+	for _, c := range []struct {
+		query string
+		named bool
+	}{{"", false}, {"?scroll=1m", true}} {
+		if _, ok := s.do("GET", "/_search/scroll/"+id+c.query, "").want(200).json()["_scroll_id"]; ok != c.named {
+			t.Errorf("a page of a scroll, %q: it tells the id: %v", c.query, ok)
 		}
 	}
 }

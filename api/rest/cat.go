@@ -18,7 +18,7 @@ func (s *Server) catRoutes() []route {
 	return []route{
 		{methods: "GET", pattern: "/_cat", prepare: s.catList},
 		{methods: "GET", pattern: "/_cat/nodes", params: tableParams + " full_id", view: true, prepare: s.catNodes},
-		{methods: "GET", pattern: "/_cat/health", params: tableParams, prepare: s.catHealth},
+		{methods: "GET", pattern: "/_cat/health", params: rowParams, prepare: s.catHealth},
 		{methods: "GET", pattern: "/_cat/indices", params: indices, prepare: s.catIndices},
 		{methods: "GET", pattern: "/_cat/indices/{index}", params: indices, prepare: s.catIndices},
 		{methods: "GET", pattern: "/_cat/shards", params: tableParams + expansion, prepare: s.catShards},
@@ -29,7 +29,7 @@ func (s *Server) catRoutes() []route {
 		{methods: "GET", pattern: "/_cat/master", params: tableParams, prepare: s.catClusterManager},
 		{methods: "GET", pattern: "/_cat/pending_tasks", params: tableParams, prepare: s.catPendingTasks},
 		{methods: "GET", pattern: "/_cat/plugins", params: tableParams, prepare: s.catPlugins},
-		{methods: "GET", pattern: "/_cat/tasks", params: tableParams + " detailed nodes actions parent_task_id", view: true, prepare: s.catTasks},
+		{methods: "GET", pattern: "/_cat/tasks", params: rowParams + " detailed nodes actions parent_task_id", view: true, prepare: s.catTasks},
 		{methods: "GET", pattern: "/_cat/thread_pool", params: tableParams, view: true, prepare: s.catThreadPool},
 		{methods: "GET", pattern: "/_cat/thread_pool/{pools}", params: tableParams, view: true, prepare: s.catThreadPool},
 	}
@@ -157,10 +157,17 @@ func indicesColumns() []column {
 
 func (s *Server) catIndices(c *call) (action, error) {
 	pattern, health := c.param("index"), strings.ToLower(c.query.Get("health"))
+	var unknown error // help does not mind
 	if health != "" && !slices.Contains([]string{green.String(), yellow.String(), red.String()}, health) {
-		return nil, illegalArgument("parameter [health] must be green, yellow or red, not [%s]", health)
+		health, unknown = "", illegalArgument("parameter [health] must be green, yellow or red, not [%s]", health)
+	}
+	if _, err := c.expansion(); err != nil {
+		return nil, err
 	}
 	return c.table("indices:monitor/stats", false, indicesColumns(), func() ([][]any, error) {
+		if unknown != nil {
+			return nil, unknown
+		}
 		indices, err := s.cfg.Stub.Indices(pattern)
 		if err != nil {
 			return nil, err

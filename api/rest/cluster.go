@@ -278,7 +278,10 @@ func (s *Server) currentHealth(q *healthRequest) (_ *healthDTO, met bool) {
 		h.Indices = members{}
 	}
 	h.Status = h.status.String()
-	h.ActivePercent = s.activePercent()
+	h.ActivePercent = 100
+	if h.status != green {
+		h.ActivePercent = s.activePercent()
+	}
 	if q.human {
 		h.MaxWaiting = "0s"
 		h.ActivePercentText = strconv.FormatFloat(float64(h.ActivePercent), 'f', 1, 64) + "%"
@@ -286,7 +289,8 @@ func (s *Server) currentHealth(q *healthRequest) (_ *healthDTO, met bool) {
 	return h, err == nil && h.status <= q.worst && q.nodes(h.Nodes) && q.activeShards(h)
 }
 
-// activePercent is the part of all shards that are active, whichever were asked for.
+// activePercent is the part of all shards that are active, whichever were asked for: only where all of these are active, it is
+// not looked at.
 func (s *Server) activePercent() double {
 	all, err := s.cfg.Stub.Indices("")
 	if err != nil { // all there are can always be asked for

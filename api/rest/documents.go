@@ -6,7 +6,9 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/wlmserver/wlmserver/internal/jsondoc"
 	"github.com/wlmserver/wlmserver/internal/stub"
+	"github.com/wlmserver/wlmserver/search"
 )
 
 func (s *Server) documentRoutes() []route {
@@ -45,6 +47,9 @@ func (s *Server) createIndex(c *call) (action, error) {
 	}
 	name := c.param("index")
 	if len(c.body) > 0 {
+		if _, err := jsondoc.Parse(c.body); err != nil {
+			return nil, &search.ParseError{Type: "parse_exception", Reason: "the body cannot be read: " + err.Error(), Cause: err}
+		}
 		if _, err := object(c.body); err != nil {
 			return nil, err
 		}
@@ -187,6 +192,11 @@ type documentDTO struct {
 }
 
 func (s *Server) getDocument(c *call) (action, error) {
+	for _, name := range [...]string{"realtime", "refresh"} { // both are so anyway
+		if _, err := c.flag(name, true); err != nil {
+			return nil, err
+		}
+	}
 	return func() (*answer, error) {
 		doc, err := s.cfg.Stub.Document(c.param("index"), c.param("id"))
 		if err != nil {

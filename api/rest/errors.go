@@ -57,6 +57,9 @@ func lookUp(err error) *failure {
 		return f
 	case *search.InvalidError:
 		f := illegalArgument("%s", e.Reason)
+		if e.NoNumber != "" {
+			f.cause = numberFormat(e.NoNumber)
+		}
 		if e.Cause != nil {
 			f.cause = describe(e.Cause)
 			f.mistake = f.cause.mistake

@@ -119,7 +119,7 @@ func (c *call) multiItems(body []byte) ([]*search.Request, error) {
 
 // itemParams are parameters of a multi-search that hold for each of its items.
 var itemParams = [...]string{"routing", "ccs_minimize_roundtrips", "max_concurrent_shard_requests", "pre_filter_shard_size",
-	"rest_total_hits_as_int", "search_type", "typed_keys"}
+	"rest_total_hits_as_int", "search_type", "typed_keys", "allow_no_indices", "expand_wildcards", "ignore_throttled", "ignore_unavailable"}
 
 // multiItem is one search of a multi-search.
 func (c *call) multiItem(header, body []byte) (*search.Request, error) {

@@ -103,6 +103,12 @@ func (c *call) scrollBody(body []byte) (ids []string, keepAlive string, err erro
 	if len(body) == 0 {
 		return ids, "", nil
 	}
+	if _, err := jsondoc.Parse(body); err != nil {
+		f := illegalArgument("the body cannot be read: %v", err)
+		f.cause = describe(err)
+		f.roots = []*failure{f.cause}
+		return nil, "", f
+	}
 	doc, err := object(body)
 	if err != nil {
 		return nil, "", err

@@ -23,7 +23,8 @@ const (
 	countParams       = whichIndices + lucene + bodyInQuery + " index min_score terminate_after"
 	validateParams    = whichIndices + lucene + bodyInQuery + " explain rewrite all_shards"
 	multiSearchParams = bodyInQuery + " index routing cancel_after_time_interval ccs_minimize_roundtrips max_concurrent_searches" +
-		" max_concurrent_shard_requests pre_filter_shard_size rest_total_hits_as_int search_type typed_keys"
+		" max_concurrent_shard_requests pre_filter_shard_size rest_total_hits_as_int search_type typed_keys allow_no_indices expand_wildcards" +
+		" ignore_throttled ignore_unavailable"
 )
 
 func (s *Server) searchRoutes() []route {

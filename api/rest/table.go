@@ -16,7 +16,10 @@ import (
 
 // tableParams are the query parameters that every table knows. local, pri, size and ts of tables that have no use for
 // them are known all the same, as OpenSearch knows them.
-const tableParams = timeouts + " h v s help time bytes ts pri size local"
+const tableParams = managerTimeouts + " " + rowParams
+
+// rowParams are those of tables of what the node that is asked knows by itself.
+const rowParams = "timeout h v s help time bytes ts pri size local"
 
 // column is one column of a table.
 type column struct {

@@ -30,6 +30,7 @@ type BulkItem struct {
 // action is one action of a bulk request, not yet carried out.
 type action struct {
 	name, index, id string
+	named, hasID    bool   // the action says the index, the id, be they empty
 	source          []byte // none for a delete
 }
 
@@ -56,6 +57,10 @@ func (e *Engine) carryOut(a action) BulkItem {
 	item := BulkItem{Action: a.name, Index: a.index, ID: a.id}
 	switch a.name {
 	case "index", "create":
+		if a.hasID && a.id == "" {
+			item.Err = &search.InvalidError{Reason: "_id must not be empty; leave it out to be given one"}
+			break
+		}
 		item.Result, item.Err = e.PutDocument(a.index, a.id, a.source, a.name == "create")
 	case "update":
 		item.Result, item.Err = e.UpdateDocument(a.index, a.id, a.source)
@@ -88,10 +93,10 @@ func parseBulk(index string, body []byte) ([]action, error) {
 		if err != nil {
 			return nil, err
 		}
-		if a.index == "" {
+		if !a.named {
 			a.index = index
 		}
-		if a.index == "" {
+		if a.index == "" && !a.named {
 			problems = append(problems, fmt.Sprintf("the action in line %d names no index, nor does the path", number))
 		}
 		if a.name == "delete" || a.name == "update" {
@@ -138,9 +143,9 @@ func parseAction(line []byte, number int) (a action, err error) {
 		switch {
 		case m.Value.Kind == jsondoc.Null:
 		case m.Name == "_index" && m.Value.Scalar():
-			a.index = m.Value.Text
+			a.index, a.named = m.Value.Text, true
 		case m.Name == "_id" && m.Value.Scalar():
-			a.id = m.Value.Text
+			a.id, a.hasID = m.Value.Text, true
 		case m.Name == "op_type" && a.name == "index" && m.Value.Text == "create":
 			a.name = "create"
 		case m.Name == "op_type" && m.Value.Text == a.name:

@@ -32,6 +32,7 @@ type coordinator struct {
 	concurrent int  // shards asked at once
 	timeout    time.Duration
 	scroll     time.Duration // how long a scroll is kept after this page
+	first      bool          // the first page of a scroll, or the only one
 
 	one       single               // where the next three are when there is one target, as most often
 	requests  []shard.QueryRequest // one for each target, as are the next two
@@ -73,6 +74,7 @@ func (x *execution) coordinate(ctx context.Context, t *tasks.Task, l search.Limi
 		concurrent: l.MaxConcurrentShardRequests(x.options.concurrent),
 		timeout:    l.Timeout(x.options.timeout),
 		scroll:     l.ScrollKeepAlive,
+		first:      !x.opened,
 	}
 	if len(targets) == 1 {
 		c.requests, c.queries, c.taken = c.one.request[:], c.one.query[:], c.one.taken[:]

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -212,12 +213,8 @@ func (e *Engine) DeleteDocument(index, id string) (DocumentResult, error) {
 }
 
 // Document returns a document. It is no error that there is none; that there is
-// no such index is an *search.IndexNotFoundError, that no document can have the id
-// a *search.ValidationError.
+// no such index is an *search.IndexNotFoundError.
 func (e *Engine) Document(index, id string) (Document, error) {
-	if err := checkID(id); err != nil {
-		return Document{}, err
-	}
 	ix, err := e.existing(index)
 	if err != nil {
 		return Document{}, err
@@ -230,8 +227,10 @@ func (e *Engine) Document(index, id string) (Document, error) {
 }
 
 func (e *Engine) existing(name string) (*index, error) {
-	if err := checkReserved(name); err != nil {
-		return nil, err
+	if name != "_all" {
+		if err := checkReserved(name); err != nil {
+			return nil, err
+		}
 	}
 	if ix := e.index(name); ix != nil {
 		return ix, ix.open()
@@ -323,6 +322,12 @@ func (ix *index) acceptable(id string, source []byte) ([]byte, error) {
 			CauseType: "not_x_content_exception", CauseReason: "expected an object",
 		}
 	}
+	if hasEmptyName(root) {
+		return nil, &MalformedDocumentError{
+			Reason:    fmt.Sprintf("the document [%s] has a field without a name", id),
+			CauseType: "illegal_argument_exception", CauseReason: "the name of a field must not be empty",
+		}
+	}
 	if len(ix.numeric) > 0 {
 		for _, m := range root.Members {
 			kind, ok := ix.numeric[m.Name]
@@ -342,6 +347,16 @@ func (ix *index) acceptable(id string, source []byte) ([]byte, error) {
 		}
 	}
 	return compact(source), nil
+}
+
+// hasEmptyName reports whether a field in v has no name.
+func hasEmptyName(v *jsondoc.Value) bool {
+	for _, m := range v.Members {
+		if m.Name == "" || hasEmptyName(m.Value) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(v.Items, hasEmptyName)
 }
 
 // noNumber is the first value in v that a field of numbers cannot hold; nil when it

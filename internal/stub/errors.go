@@ -76,8 +76,8 @@ func (e *DocumentMissingError) Error() string {
 type MalformedDocumentError struct {
 	Reason string
 	// Cause is why it is no JSON. Where it is, CauseType is the type of what lies
-	// below: "not_x_content_exception", "number_format_exception" or
-	// "input_coercion_exception"; CauseReason is its text.
+	// below: "not_x_content_exception", "number_format_exception",
+	// "input_coercion_exception", "illegal_argument_exception"; CauseReason is its text.
 	Cause                  error
 	CauseType, CauseReason string
 }

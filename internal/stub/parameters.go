@@ -3,6 +3,7 @@ package stub
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,13 +23,13 @@ func lastParameter(r *search.Request, name string) (string, bool) {
 // parameters are those of a search that mean something here, in the order in
 // which they are read.
 var parameters = []string{
-	"ignore_unavailable", "allow_no_indices", "expand_wildcards", "size", "from", "timeout", "track_total_hits",
+	"ignore_unavailable", "allow_no_indices", "expand_wildcards", "preference", "terminate_after", "min_score", "size", "from", "timeout", "track_total_hits",
 	"rest_total_hits_as_int", "sort", "_source", "version", "seq_no_primary_term", "phase_took",
 	"allow_partial_search_results", "search_type", "max_concurrent_shard_requests", "batched_reduce_size",
 	"pre_filter_shard_size",
 }
 
-const countParameters = 3 // the first of them are those of a count, too
+const countParameters = 6 // the first of them are those of a count, too
 
 // readParameters reads the query string of a request. Which names it may hold is
 // for somebody else to check.
@@ -40,17 +41,49 @@ func (o *options) readParameters(r *search.Request) error {
 	for _, name := range names {
 		if value, ok := lastParameter(r, name); ok {
 			if err := o.readParameter(name, value); err != nil {
-				return err
+				return saidNumber(err, name, value)
 			}
 		}
 	}
 	return nil
 }
 
+// numbers are the parameters that hold whole numbers, beside min_score.
+var numbers = []string{"size", "from", "track_total_hits", "max_concurrent_shard_requests", "batched_reduce_size", "pre_filter_shard_size", "terminate_after", "min_score"}
+
+// saidNumber completes the error of a parameter that should hold a number and holds none.
+func saidNumber(err error, name, value string) error {
+	invalid, ok := err.(*search.InvalidError) //nolint:errorlint // readParameter does not wrap
+	if _, notNumber := strconv.ParseFloat(value, 64); ok && notNumber != nil && slices.Contains(numbers, name) {
+		return &search.InvalidError{Reason: invalid.Reason, NoNumber: value}
+	}
+	return err
+}
+
+// readPreference reads which copies of the shards to ask. There is only one, so that any will do.
+func readPreference(value string) error {
+	kind, _, _ := strings.Cut(value, ":")
+	kind, _, _ = strings.Cut(kind, "|")
+	if !strings.HasPrefix(kind, "_") || slices.Contains(preferences, kind) {
+		return nil
+	}
+	return &search.InvalidError{Reason: fmt.Sprintf("the value [%s] of [preference] begins with _ and is none of %v; any other text is allowed", value, preferences)}
+}
+
+var preferences = []string{"_local", "_only_local", "_primary", "_primary_first", "_replica", "_replica_first", "_only_nodes", "_prefer_nodes", "_shards"}
+
 func (o *options) readParameter(name, value string) (err error) {
 	switch name {
 	case "ignore_unavailable", "allow_no_indices", "expand_wildcards":
 		err = o.selection.Set(name, value)
+	case "preference":
+		err = readPreference(value)
+	case "terminate_after":
+		_, err = readCount(name, value)
+	case "min_score":
+		if _, bad := strconv.ParseFloat(value, 64); bad != nil {
+			err = &search.InvalidError{Reason: fmt.Sprintf("the value [%s] of [min_score] must be a number", value)}
+		}
 	case "sort":
 		o.sort, err = readSortParameter(value)
 	case "_source":

@@ -61,6 +61,9 @@ func checkQuery(body []byte, v *jsondoc.Value) error {
 	case q.Name == "match_all" || q.Name == "match_none":
 		return checkMatchAll(body, q)
 	}
+	if err := checkParts(body, q); err != nil {
+		return err
+	}
 	for _, name := range subqueries[q.Name] {
 		sub := q.Value.Member(name)
 		if sub == nil {
@@ -73,6 +76,34 @@ func checkQuery(body []byte, v *jsondoc.Value) error {
 		for _, item := range list {
 			if err := checkQuery(body, item); err != nil {
 				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rangeParts are what a range query may say of its field.
+var rangeParts = []string{"gt", "gte", "lt", "lte", "from", "to", "include_lower", "include_upper", "boost", "format", "time_zone", "relation", "_name"}
+
+// checkParts looks at what leaves the commonest queries without a meaning.
+func checkParts(body []byte, q jsondoc.Member) error {
+	switch q.Name {
+	case "exists":
+		if q.Value.Member("field") == nil {
+			return parseFault(body, q.Value, "[exists] needs a [field]")
+		}
+	case "terms":
+		for _, m := range q.Value.Members {
+			if m.Value.Scalar() && m.Name != "boost" && m.Name != "_name" && m.Name != "value_type" {
+				return parseFault(body, m.Value, "[terms] needs a list of values for the field ["+m.Name+"], not "+article(m.Value.Kind))
+			}
+		}
+	case "range":
+		for _, m := range q.Value.Members {
+			for _, part := range m.Value.Members {
+				if !slices.Contains(rangeParts, part.Name) {
+					return parseFault(body, part.Value, fmt.Sprintf("[range] has no parameter [%s]; known are %v", part.Name, rangeParts))
+				}
 			}
 		}
 	}

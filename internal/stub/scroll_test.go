@@ -25,7 +25,7 @@ func TestScroll(t *testing.T) {
 			for page := range 5 {
 				f.endedSince()
 				start := time.Now()
-				body, err := c.run(search.Limits{})
+				body, err := c.run(search.Limits{ScrollKeepAlive: time.Minute})
 				if err != nil {
 					f.Fatal(err)
 				}

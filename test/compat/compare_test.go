@@ -28,7 +28,7 @@ var volatile = []string{"took", "updated_at", "cluster_uuid", "number", "build_t
 	"minimum_wire_compatibility_version", "minimum_index_compatibility_version", "creation_date", "creation_date_string", "uuid", "index_uuid", "created",
 	"transport_address", "publish_address", "bound_address", "host", "ip", "timestamp", "current_usage", "start_time_in_millis", "running_time_in_nanos",
 	"start_time", "running_time", "bytes_wanted", "bytes_limit", "task_max_waiting_in_queue_millis", "task_max_waiting_in_queue", "query", "fetch", "total",
-	"byte_offset", "col", "line", "updated_at_string", "created_string", "memory_in_bytes", "cpu_time_in_nanos", "number_of_pending_tasks"}
+	"byte_offset", "col", "line", "updated_at_string", "created_string", "memory_in_bytes", "cpu_time_in_nanos", "number_of_pending_tasks", "version", "completed", "largest", "total_wait_time_in_nanos", "next_token", "CPU_USAGE", "MEMORY_USAGE", "active"}
 
 // numbers are where numbers stand that each server gives out as it likes: of tasks.
 var numbers = regexp.MustCompile(`\.(tasks|children)(\..*)?\.id$`)
@@ -123,7 +123,7 @@ func compareTrees(path string, here, there *tree) []difference {
 	case here.kind == "object":
 		return compareMembers(path, here.sorted(), there.sorted())
 	case here.kind == "array":
-		if name == "workload_groups" || name == "tasks" {
+		if name == "workload_groups" || name == "tasks" || len(here.items) > 0 && here.items[0].member("WORKLOAD_GROUP_ID") != nil {
 			inOrder(here)
 			inOrder(there)
 		}
@@ -176,22 +176,31 @@ func withoutTaskNumbers(s string) string {
 
 // inOrder sorts the items of a list that has no order.
 func inOrder(t *tree) {
-	key := func(v *tree) string { return v.member("name").String() + v.member("action").String() }
+	key := func(v *tree) string {
+		return v.member("name").String() + v.member("action").String() + v.member("WORKLOAD_GROUP_ID").String()
+	}
 	slices.SortStableFunc(t.items, func(a, b *tree) int { return strings.Compare(key(a), key(b)) })
 }
 
-var digits = regexp.MustCompile(`\d+(\.\d+)?`)
+// uuid is an id that a server made up, in a column.
+var uuid = regexp.MustCompile(`(^|\s)[\w-]{22}(\s|$)`)
 
-// compareTexts compares tables: the number of rows and of columns, and what is not a number.
+var digits = regexp.MustCompile(`\d+(\.\d+)?(E-?\d+|[kmg]?b\b)?`)
+
+// compareTexts compares tables: the number of rows and of columns, and what is neither a number nor a size.
 func compareTexts(here, there string) []difference {
 	plain := func(s string) []string {
 		var lines []string
-		for line := range strings.Lines(digits.ReplaceAllString(withoutTaskNumbers(s), "0")) {
+		for line := range strings.Lines(digits.ReplaceAllString(uuid.ReplaceAllString(withoutTaskNumbers(s), "${1}uuid$2"), "0")) {
 			lines = append(lines, strings.Join(strings.Fields(line), " "))
 		}
 		return lines
 	}
 	h, t := plain(here), plain(there)
+	if strings.Contains(here, "WORKLOAD_GROUP") { // in the order of the ids
+		slices.Sort(h)
+		slices.Sort(t)
+	}
 	if len(h) != len(t) {
 		return []difference{{"rows", fmt.Sprintf("%d: %s", len(h), shorten(here, 100)), fmt.Sprintf("%d: %s", len(t), shorten(there, 100))}}
 	}

@@ -45,7 +45,7 @@ func (g *gen) bulk() *request {
 
 func (g *gen) doc() *request {
 	index := g.one("books", "books", "books", "books", "logs-1", "made-1", "¡nosuch", "¡Books", "¡books,logs-1", "¡book*", "¡_all")
-	id := g.one("1", "1", "2", "3", "9", "ä%20b", strings.Repeat("i", 512), strings.Repeat("i", 513), "_id", "a%2Fb", ".", "-1")
+	id := g.one("1", "1", "2", "3", "9", "ä%20b", strings.Repeat("i", 512), odd+strings.Repeat("i", 513), "_id", "a%2Fb", ".", "-1")
 	switch g.IntN(10) {
 	case 0:
 		r := jsonRequest("POST", "/"+index+"/_doc", g.source())
@@ -74,7 +74,7 @@ func (g *gen) doc() *request {
 }
 
 func (g *gen) index() *request {
-	name := g.one("/books", "/logs-1", "/made-1", "/made-2", "¡/Upper", "¡/_x", "¡/-x", "¡/a,b", "¡/a*", "¡/..", "¡/a%20b", "/%C3%A4", "/"+strings.Repeat("l", 255), "/"+strings.Repeat("l", 256), "¡/a%23", "/made-3")
+	name := g.one("/books", "/logs-1", "/made-1", "/made-2", "¡/Upper", "¡/_x", "¡/-x", "¡/a,b", "¡/a*", "¡/..", "¡/a%20b", "/%C3%A4", "/"+strings.Repeat("l", 255), odd+"/"+strings.Repeat("l", 256), "¡/a%23", "/made-3")
 	switch g.IntN(6) {
 	case 0, 1:
 		r := jsonRequest("PUT", name, g.one("", `{}`, `{"settings":{"number_of_shards":2,"number_of_replicas":0}}`, `{"settings":{"index":{"number_of_shards":1}}}`, `{"settings":{"index.number_of_replicas":0}}`,

@@ -261,9 +261,7 @@ func (g *gen) group() *request {
 		g.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
 		r := jsonRequest(g.one("PUT", "POST"), all, "{"+strings.Join(parts, ",")+"}")
 		r.query = timeouts
-		if len(name) < 10 {
-			r.learn = "«group " + name + "»"
-		}
+		r.learn = "«group " + name + "»"
 		return r
 	}
 }
@@ -305,7 +303,7 @@ func (g *gen) listStats() *request {
 	node, group := g.one("_local", "«node»", "¡nosuch"), g.one("«group a»", "DEFAULT_WORKLOAD_GROUP", "¡nosuch")
 	r := jsonRequest("GET", g.one("/_list/wlm_stats", "/_list/wlm_stats", "/_list/wlm_stats", "/_list/wlm_stats/"+node+"/stats", "/_list/wlm_stats/stats/"+group,
 		"/_list/wlm_stats/"+node+"/stats/"+group), "")
-	r.query = g.some(0.15, "v", "size="+g.one("1", "2", "100", "¡0", "¡101", "¡x"), "sort="+g.one("node_id", "workload_group", "¡bogus"), "order="+g.one("asc", "desc", "¡bogus"),
+	r.query = g.some(0.15, "v", "size="+g.one("50", "100", "¡0", "¡101", "¡x"), "sort="+g.one("node_id", "workload_group", "¡bogus"), "order="+g.one("asc", "desc", "¡bogus"),
 		"format="+g.one("json", "yaml"), "h="+g.one("NODE_ID", "WORKLOAD_GROUP_ID,CPU_USAGE", "¡nosuch"), "¡next_token=bogus", "help")
 	return r
 }
@@ -335,7 +333,7 @@ func (g *gen) tasks() *request {
 // indices is the beginning of a path that names indices.
 func (g *gen) indices() string {
 	return g.one("/books", "/books", "/books", "/books", "/books", "/logs-1", "/books,logs-1", "/logs-*", "/_all", "/*", "¡/nosuch", "¡/books,nosuch", "¡/nosuch*", "/b*,-books", "¡/-books",
-		"/books,", "¡/,", "¡/_local", "¡/Books", "/%3Clogs-1%3E", "/books,books", "¡/_nosuch", "")
+		"/books,", "¡/,", "¡/Books", "/%3Clogs-1%3E", "/books,books", "¡/_nosuch", "")
 }
 
 func (g *gen) which() []string {
@@ -381,7 +379,7 @@ func (g *gen) searchParams() []string {
 	return append(g.which(), g.some(0.03, "size="+g.one("¡0", "1", "-1", "¡x", "¡10001"), "from="+g.one("¡0", "1", "-1"), "timeout="+g.one("10s", "-1"), "q="+g.one("*:*", "t:one", "*", "¡(", "n:1"), "q=*:*&"+g.one("df=t", "analyzer="+g.one("standard", "¡nosuch"), "analyze_wildcard=true", "default_operator="+g.one("and", "OR", "¡bogus"), "lenient=true"), "allow_partial_search_results="+g.one("true", "false", "¡x"), "batched_reduce_size="+g.one("2", "1", "512"),
 		"cancel_after_time_interval="+g.one("10s", "-1", "¡bogus"), "ccs_minimize_roundtrips=true", "docvalue_fields=n", "explain=true", "max_concurrent_shard_requests="+g.one("1", "5", "¡0"), "phase_took="+g.one("true", "false"),
 		"pre_filter_shard_size="+g.one("1", "¡0"), "request_cache="+g.one("true", "false"), "rest_total_hits_as_int="+g.one("true", "false"), "¡search_pipeline=nosuch", "search_type="+g.one("query_then_fetch", "dfs_query_then_fetch", "¡bogus"),
-		"seq_no_primary_term=true", "sort="+g.one("_doc", "n", "n:desc", "¡n:bogus", "_score"), "_source="+g.one("true", "false", "n"), "_source_includes=n", "_source_excludes=n,t", "stored_fields=n", "suggest_field=t", "suggest_text=x",
+		"seq_no_primary_term=true", "sort="+g.one("_doc", "n", "n:desc", "_score"), "_source="+g.one("true", "false", "n"), "_source_includes=n", "_source_excludes=n,t", "stored_fields=n", "suggest_field=t&suggest_text=x",
 		"terminate_after="+g.one("1", "¡0"), "track_scores=true", "track_total_hits="+g.one("true", "false", "1", "¡x"), "typed_keys=true", "version=true", "ignore_throttled=true", "¡scroll=bogus", "index=books")...)
 }
 

@@ -38,8 +38,11 @@ func startOpenSearch(t *testing.T, launcher string) string {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // what it printed says more
+	}()
 	t.Cleanup(func() {
 		_ = alive.Close() // its end is what is waited for
 		select {
@@ -57,9 +60,8 @@ func startOpenSearch(t *testing.T, launcher string) string {
 			return address
 		}
 		select {
-		case err := <-ended:
-			ended <- err
-			t.Fatalf("the OpenSearch node ended: %v\n%s", err, &out)
+		case <-ended:
+			t.Fatalf("the OpenSearch node ended: %v\n%s", cmd.ProcessState, &out)
 		default:
 		}
 		if time.Since(since) > startTime {

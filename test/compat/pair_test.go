@@ -140,7 +140,7 @@ func (s *shrinker) holds(f *failure, before []*request, r *request) bool {
 
 func (s *shrinker) shrink(f *failure) {
 	if s.holds(f, nil, f.request) || s.holds(f, ground(), f.request) {
-		for i := len(f.before) - 1; i >= 0; i-- {
+		for i := range slices.Backward(f.before) {
 			s.holds(f, slices.Delete(slices.Clone(f.before), i, i+1), f.request)
 		}
 	} else {
@@ -152,7 +152,7 @@ func (s *shrinker) shrink(f *failure) {
 			}
 		}
 	}
-	for i := len(f.request.query) - 1; i >= 0; i-- {
+	for i := range slices.Backward(f.request.query) {
 		r := f.request.clone()
 		r.query = slices.Delete(r.query, i, i+1)
 		s.holds(f, f.before, r)

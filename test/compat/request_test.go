@@ -28,15 +28,6 @@ type header struct{ name, value string }
 // contentType is the header that nearly all bodies need.
 const contentType = "Content-Type"
 
-func (r *request) header(name string) string {
-	for _, h := range r.headers {
-		if strings.EqualFold(h.name, name) {
-			return h.value
-		}
-	}
-	return ""
-}
-
 func (r *request) set(name, value string) {
 	r.drop(name)
 	r.headers = append(r.headers, header{name, value})
