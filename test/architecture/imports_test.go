@@ -57,6 +57,7 @@ var arrows = map[string][]string{
 	}),
 
 	"internal/cluster/ring":           {},
+	"internal/cluster/indices":        {"records"},
 	"internal/cluster/meta":           {"internal/cluster/ring", "records", "groups", "rules", "settings"},
 	"internal/cluster/tier":           {"internal/cluster/ring", "wlm", "internal/sharedtier"},
 	"internal/cluster/tier/tiertest":  {"internal/cluster/ring", "internal/cluster/tier", "internal/sharedtier"},
@@ -94,9 +95,10 @@ var contracts = map[string][]string{
 	"internal/load": {"wlmtest"},
 	"api/rest":      {"test/openapi"},
 
-	"internal/certificate":  {"internal/certificate/certificatetest"},
-	"internal/cluster/tier": {"internal/cluster/tier/tiertest"},
-	"internal/cluster/peer": {"internal/certificate/certificatetest", "internal/stub", "test/faultproxy"},
+	"internal/certificate":     {"internal/certificate/certificatetest"},
+	"internal/cluster/indices": {"records/recordstest"},
+	"internal/cluster/tier":    {"internal/cluster/tier/tiertest"},
+	"internal/cluster/peer":    {"internal/certificate/certificatetest", "internal/stub", "test/faultproxy"},
 }
 
 // libraries are the packages that others import without the server, with the modules of
