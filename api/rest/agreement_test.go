@@ -75,8 +75,21 @@ func TestAgreement(t *testing.T) {
 		{`PUT /new {"mappings":{"properties":{"n":{"type":"nosuch"}}}}`, 400, "mapper_parsing_exception", "mapper_parsing_exception"},
 
 		{"DELETE /_search/scroll/bogus", 400, illegal, ""},
+		{"DELETE /_search/scroll", 400, validation, ""},
+		{"DELETE /_search/scroll?nosuch", 400, illegal, ""},
+		{"GET /_search/scroll", 400, validation, ""},
+		{`POST /_search/scroll {"scroll_id":""}`, 400, illegal, "e_o_f_exception"},
+		{`POST /_search/scroll {"scroll_id":["x"]}`, 400, illegal, ""},
 		{"POST /_search/scroll {,}", 400, illegal, "json_parse_exception"},
 
+		{"GET /_cat/health?v=x", 400, illegal, ""},
+		{"GET /_cat/health?v=x&help", 200, "", ""},
+		{`POST /books/_search {"size":1.5}`, 200, "", ""},
+		{`POST /books/_search {"track_total_hits":"x"}`, 400, "number_format_exception", ""},
+		{`POST /books/_search {"sort":[{"n":"up"}]}`, 400, "x_content_parse_exception", illegal},
+		{`PUT /Upper {"nosuch":{}}`, 400, "parse_exception", ""},
+		{`PUT /new {"settings":null}`, 400, "parse_exception", ""},
+		{`PUT /new {"mappings":{"nosuch":1}}`, 400, "mapper_parsing_exception", "mapper_parsing_exception"},
 		{"GET /_cat/indices?health=bogus", 400, illegal, ""},
 		{"GET /_cat/indices?health=bogus&help", 200, "", ""},
 		{"GET /_cat/indices?expand_wildcards=bogus", 400, illegal, ""},
@@ -110,19 +123,26 @@ func TestAgreement(t *testing.T) {
 			t.Errorf("%s: a resource of type %v, want %s", path, got, kind)
 		}
 	}
+	if got := s.do("POST", "/", ""); got.status != 405 || strings.Contains(got.body, "\n") {
+		t.Errorf("a wrong method of /: %s", got.body)
+	}
+	if got := s.do("GET", "/_cat/indices?h=", ""); strings.TrimSpace(got.body) != "" {
+		t.Errorf("a table without columns: %s", got.body)
+	}
 	s.do("GET", "/", "", "Content-Type", "garbage").wantError(400, "content_type_header_exception")
 	if got := s.do("POST", "/_bulk", `{"index":{"_index":"books","_type":"_doc"}}`+"\n{}\n").status; got != 400 {
 		t.Errorf("_type in a bulk request: status %d", got)
 	}
 	s.do("PUT", "/logs", `{"settings":{"number_of_shards":2,"number_of_replicas":2}}`).want(200)
-	for path, want := range map[string]float64{"/_cluster/health": 42.857142857142854, "/_cluster/health/books": 100, "/_cluster/health/logs": 42.857142857142854} {
+	for path, want := range map[string]float64{"/_cluster/health": 42.857142857142854, "/_cluster/health/books": 100, "/_cluster/health/logs": 42.857142857142854,
+		"/_cluster/health/nosuch?timeout=0": 100} {
 		if got := s.do("GET", path, "").at("active_shards_percent_as_number"); got != want {
 			t.Errorf("%s: %v %% of the shards are active, want %v", path, got, want)
 		}
 	}
 	for _, item := range []string{`{"index":{"_index":"books","_id":""}}`, `{"index":{"_index":"","_id":"1"}}`} {
 		r := s.do("POST", "/books/_bulk", item+"\n{}\n").want(200)
-		if got := r.at("items", 0, "index", "status"); got != 400.0 {
+		if got := r.at("items", 0, "index", "status"); got != 400.0 || r.at("items", 0, "index", "_id") == nil {
 			t.Errorf("%s: %s", item, r.body)
 		}
 	}

@@ -153,7 +153,7 @@ func (c *call) checkSize() error {
 func (c *call) readFormat() error {
 	c.format = c.wantedFormat()
 	var prettyErr, humanErr, traceErr error
-	c.pretty, prettyErr = c.flag("pretty", c.path == "/")
+	c.pretty, prettyErr = c.flag("pretty", c.path == "/" && (c.r.Method == http.MethodGet || c.r.Method == http.MethodHead))
 	c.human, humanErr = c.flag("human", false)
 	c.trace, traceErr = c.flag("error_trace", false)
 	err := cmp.Or(prettyErr, humanErr, traceErr)

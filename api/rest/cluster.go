@@ -271,17 +271,17 @@ func (s *Server) currentHealth(q *healthRequest) (_ *healthDTO, met bool) {
 			h.Indices = append(h.Indices, member{x.Name, i})
 		}
 	}
-	if err != nil { // no such index, yet
-		h.status = red
-	}
 	if h.Indices == nil && (q.level == "indices" || q.level == "shards") {
 		h.Indices = members{}
 	}
-	h.Status = h.status.String()
 	h.ActivePercent = 100
 	if h.status != green {
 		h.ActivePercent = s.activePercent()
 	}
+	if err != nil { // no such index, yet
+		h.status = red
+	}
+	h.Status = h.status.String()
 	if q.human {
 		h.MaxWaiting = "0s"
 		h.ActivePercentText = strconv.FormatFloat(float64(h.ActivePercent), 'f', 1, 64) + "%"

@@ -254,7 +254,7 @@ func (c *call) bulkItem(item stub.BulkItem, forced bool) any {
 	}
 	f := c.explain(item.Err)
 	d := bulkFailureDTO{Index: item.Index, Status: f.status, Error: f}
-	if item.ID != "" {
+	if item.ID != "" || item.HasID {
 		d.ID = &item.ID
 	}
 	return d

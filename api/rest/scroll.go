@@ -27,7 +27,7 @@ func (s *Server) scrollPage(c *call) (action, error) {
 	if r.ScrollKeepAlive, err = c.duration("scroll", 0); err != nil {
 		return nil, err
 	}
-	ids, keepAlive, err := c.scrollBody(r.Body)
+	ids, keepAlive, err := c.scrollBody(r.Body, false)
 	if err != nil {
 		return nil, err
 	}
@@ -36,8 +36,10 @@ func (s *Server) scrollPage(c *call) (action, error) {
 			return nil, err
 		}
 	}
-	if len(ids) != 1 || ids[0] == "" {
-		return nil, &search.ValidationError{Problems: []string{"one scroll_id is required: that of the page before"}}
+	if len(ids) != 1 {
+		return func() (*answer, error) {
+			return nil, &search.ValidationError{Problems: []string{"one scroll_id is required: that of the page before"}}
+		}, nil
 	}
 	r.ScrollID, r.Indices = ids[0], nil
 	return c.running(r), nil
@@ -54,12 +56,14 @@ func (s *Server) clearScroll(c *call) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids, _, err := c.scrollBody(body)
+	ids, _, err := c.scrollBody(body, true)
 	if err != nil {
 		return nil, err
 	}
 	if len(ids) == 0 {
-		return nil, &search.ValidationError{Problems: []string{"scroll_id is required: one, a list, or [_all]"}}
+		return func() (*answer, error) {
+			return nil, &search.ValidationError{Problems: []string{"scroll_id is required: one, a list, or [_all]"}}
+		}, nil
 	}
 	if len(ids) == 1 && ids[0] == "_all" {
 		ids = nil
@@ -95,8 +99,8 @@ func (s *Server) clear(c *call, ids []string) (freed int) {
 }
 
 // scrollBody reads the ids of scrolls, and for how long to keep them, from a body such as {"scroll_id":["…"],"scroll":"1m"}.
-// Without ids there, they are those of the path or of the query.
-func (c *call) scrollBody(body []byte) (ids []string, keepAlive string, err error) {
+// Without ids there, they are those of the path or of the query. A list of ids there can only be where many are taken.
+func (c *call) scrollBody(body []byte, many bool) (ids []string, keepAlive string, err error) {
 	if ids = splitList(c.param("id")); ids == nil {
 		ids = c.list("scroll_id")
 	}
@@ -117,7 +121,7 @@ func (c *call) scrollBody(body []byte) (ids []string, keepAlive string, err erro
 		switch {
 		case m.Name == "scroll_id" && m.Value.Kind == jsondoc.String:
 			ids = []string{m.Value.Text}
-		case m.Name == "scroll_id" && m.Value.Kind == jsondoc.Array:
+		case m.Name == "scroll_id" && m.Value.Kind == jsondoc.Array && many:
 			ids = nil
 			for _, item := range m.Value.Items {
 				if item.Kind != jsondoc.String {

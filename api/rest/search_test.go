@@ -234,7 +234,7 @@ func TestScroll(t *testing.T) {
 	}
 	for _, c := range []struct{ body, typ string }{
 		{`{"scroll":"1m"}`, "action_request_validation_exception"},
-		{`{"scroll_id":[]}`, "action_request_validation_exception"},
+		{`{"scroll_id":[]}`, "illegal_argument_exception"},
 		{`{"scroll_id":"` + id + `","x":1}`, "illegal_argument_exception"},
 		{`{"scroll_id":5}`, "illegal_argument_exception"},
 		{`{"scroll_id":[5]}`, "illegal_argument_exception"},

@@ -62,14 +62,15 @@ type sortKey struct {
 // tableView reads how a table of the given columns is to look.
 func (c *call) tableView(columns []column) (*tableView, error) {
 	v := &tableView{columns: columns, structured: c.wantsStructure()}
+	var err error
+	if v.help, err = c.flag("help", false); v.help || err != nil { // help minds nothing else
+		return v, err
+	}
 	ts, err := c.flag("ts", true)
 	if err != nil {
 		return nil, err
 	}
 	if v.verbose, err = c.flag("v", false); err != nil {
-		return nil, err
-	}
-	if v.help, err = c.flag("help", false); err != nil {
 		return nil, err
 	}
 	for _, name := range [...]string{"local", "pri"} {
@@ -83,7 +84,9 @@ func (c *call) tableView(columns []column) (*tableView, error) {
 	if err := v.readUnits(c); err != nil {
 		return nil, err
 	}
-	v.choose(c.list("h"), ts)
+	if names := c.list("h"); len(names) > 0 || !c.query.Has("h") { // an empty list chooses nothing
+		v.choose(names, ts)
+	}
 	v.disorder = v.readOrder(c.list("s"))
 	return v, nil
 }

@@ -3,6 +3,7 @@ package stub
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/wlmserver/wlmserver/internal/jsondoc"
 	"github.com/wlmserver/wlmserver/search"
@@ -150,9 +151,23 @@ func (o *options) readKey(body []byte, name string, v *jsondoc.Value) (err error
 	case "ext":
 		err = o.readExt(body, v)
 	default:
-		err = o.readPlain(name, v.Text)
+		err = o.readPlain(name, whole(name, v))
+		_, notNumber := strconv.ParseFloat(v.Text, 64)
+		if err != nil && name == "track_total_hits" && v.Kind == jsondoc.String && notNumber != nil {
+			err = &search.ParseError{Type: "number_format_exception", Reason: err.Error()}
+		}
 	}
 	return err
+}
+
+// whole is the text of a value. Of a number of hits that is a fraction, only what stands before the point counts.
+func whole(name string, v *jsondoc.Value) string {
+	if v.Kind == jsondoc.Number && (name == "size" || name == "from") {
+		if x, err := strconv.ParseFloat(v.Text, 64); err == nil && x < 1<<31 && x > -1<<31 {
+			return strconv.Itoa(int(x))
+		}
+	}
+	return v.Text
 }
 
 // readPlain reads one of the plain values that the body and the parameters have

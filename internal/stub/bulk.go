@@ -23,6 +23,7 @@ type BulkItem struct {
 	Action string // "index", "create", "update", "delete"
 	Index  string
 	ID     string         // empty when none was given and the action failed
+	HasID  bool           // an id was given, be it empty
 	Result DocumentResult // when Err is nil
 	Err    error
 }
@@ -54,7 +55,7 @@ func (e *Engine) Bulk(index string, body []byte) (BulkResult, error) {
 }
 
 func (e *Engine) carryOut(a action) BulkItem {
-	item := BulkItem{Action: a.name, Index: a.index, ID: a.id}
+	item := BulkItem{Action: a.name, Index: a.index, ID: a.id, HasID: a.hasID}
 	switch a.name {
 	case "index", "create":
 		if a.hasID && a.id == "" {

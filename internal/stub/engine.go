@@ -105,11 +105,11 @@ var _ search.Executor = (*Engine)(nil)
 // *search.InvalidIndexNameError, *IndexExistsError, *search.ValidationError when
 // there are too many shards, and *FullError.
 func (e *Engine) CreateIndex(name string, body []byte) error {
-	if err := checkIndexName(name); err != nil {
-		return err
-	}
 	ix, err := newIndex(name, body, e.config.Defaults)
 	if err != nil {
+		return err
+	}
+	if err := checkIndexName(name); err != nil {
 		return err
 	}
 	there, err := e.add(ix)

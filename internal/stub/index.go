@@ -101,7 +101,7 @@ func (ix *index) read(body []byte, now *dynamic) (shards int, err error) {
 	}
 	shards = 1
 	for _, m := range root.Members {
-		if m.Value.Kind == jsondoc.Null {
+		if m.Value.Kind == jsondoc.Null && m.Name != "settings" {
 			continue
 		}
 		if m.Value.Kind != jsondoc.Object {
@@ -213,6 +213,11 @@ func join(path, name string) string {
 
 func (ix *index) readMappings(v *jsondoc.Value) error {
 	ix.mappings = appendValue(nil, v)
+	for _, m := range v.Members {
+		if !slices.Contains(mappingParts, m.Name) {
+			return unreadableMappings(fmt.Sprintf("[%s] is not known in mappings; known are %v", m.Name, mappingParts))
+		}
+	}
 	properties := v.Member("properties")
 	if properties == nil {
 		return nil
@@ -220,8 +225,7 @@ func (ix *index) readMappings(v *jsondoc.Value) error {
 	for _, m := range properties.Members {
 		t := m.Value.Member("type")
 		if t != nil && !slices.Contains(fieldTypes, t.Text) {
-			unknown := &search.ParseError{Type: "mapper_parsing_exception", Reason: fmt.Sprintf("the field [%s] has the type [%s], which there is not", m.Name, t.Text)}
-			return &search.ParseError{Type: unknown.Type, Reason: "the mappings cannot be read: " + unknown.Reason, Cause: unknown}
+			return unreadableMappings(fmt.Sprintf("the field [%s] has the type [%s], which there is not", m.Name, t.Text))
 		}
 		if t != nil && slices.Contains(numericTypes, t.Text) {
 			if ix.numeric == nil {
@@ -231,6 +235,18 @@ func (ix *index) readMappings(v *jsondoc.Value) error {
 		}
 	}
 	return nil
+}
+
+// unreadableMappings is why mappings cannot be read, which is told twice, as OpenSearch does.
+func unreadableMappings(reason string) error {
+	cause := &search.ParseError{Type: "mapper_parsing_exception", Reason: reason}
+	return &search.ParseError{Type: cause.Type, Reason: "the mappings cannot be read: " + reason, Cause: cause}
+}
+
+// mappingParts are the members of mappings.
+var mappingParts = []string{
+	"_doc", "_data_stream_timestamp", "_field_names", "_meta", "_routing", "_size", "_source", "composite", "date_detection", "derived",
+	"dynamic", "dynamic_date_formats", "dynamic_templates", "enabled", "numeric_detection", "properties",
 }
 
 // fieldTypes are the types of fields of OpenSearch, with those of the modules and plugins that come with the usual distribution.

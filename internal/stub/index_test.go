@@ -52,7 +52,7 @@ func TestIndexInfo(t *testing.T) {
 
 func TestDefaultsOfAnIndex(t *testing.T) {
 	f := newFixture(t)
-	for name, body := range map[string]string{"a": "", "b": "{}", "c": `{"settings":null,"mappings":null,"aliases":{}}`, "d": `{"settings":{"index":{"number_of_shards":null}}}`} {
+	for name, body := range map[string]string{"a": "", "b": "{}", "c": `{"mappings":null,"aliases":{}}`, "d": `{"settings":{"index":{"number_of_shards":null}}}`} {
 		f.create(name, body)
 		infos, err := f.engine.Indices(name)
 		if err != nil || len(infos) != 1 || infos[0].Shards != 1 || infos[0].Replicas != 1 || string(infos[0].Mappings) != "{}" {

@@ -47,8 +47,10 @@ func readSortMember(m jsondoc.Member) (shard.Sort, error) {
 			return s, nil
 		}
 	}
-	err := setOrder(&s, order.Text)
-	return s, err
+	if err := setOrder(&s, order.Text); err != nil {
+		return s, &search.ParseError{Type: "x_content_parse_exception", Reason: "the sort cannot be read: " + err.Error(), Cause: err}
+	}
+	return s, nil
 }
 
 // readSortParameter reads a list such as "a:desc,b".

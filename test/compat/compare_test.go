@@ -28,7 +28,8 @@ var volatile = []string{"took", "updated_at", "cluster_uuid", "number", "build_t
 	"minimum_wire_compatibility_version", "minimum_index_compatibility_version", "creation_date", "creation_date_string", "uuid", "index_uuid", "created",
 	"transport_address", "publish_address", "bound_address", "host", "ip", "timestamp", "current_usage", "start_time_in_millis", "running_time_in_nanos",
 	"start_time", "running_time", "bytes_wanted", "bytes_limit", "task_max_waiting_in_queue_millis", "task_max_waiting_in_queue", "query", "fetch", "total",
-	"byte_offset", "col", "line", "updated_at_string", "created_string", "memory_in_bytes", "cpu_time_in_nanos", "number_of_pending_tasks", "version", "completed", "largest", "total_wait_time_in_nanos", "next_token", "CPU_USAGE", "MEMORY_USAGE", "active"}
+	"byte_offset", "col", "line", "updated_at_string", "created_string", "memory_in_bytes", "cpu_time_in_nanos", "number_of_pending_tasks", "version", "completed", "largest", "total_wait_time_in_nanos", "next_token", "CPU_USAGE", "MEMORY_USAGE", "active",
+	"cpu", "heap.percent", "ram.percent", "load_1m", "load_5m", "load_15m", "store.size", "pri.store.size"}
 
 // numbers are where numbers stand that each server gives out as it likes: of tasks.
 var numbers = regexp.MustCompile(`\.(tasks|children)(\..*)?\.id$`)
@@ -113,9 +114,20 @@ func compareBodies(contentType, here, there string) []difference {
 	return all
 }
 
+// withoutBackground takes away the tasks that a server starts by itself.
+func withoutBackground(t *tree) {
+	background := func(v *tree) bool { return strings.HasPrefix(v.member("action").String(), "indices:admin/seq_no/") }
+	t.members = slices.DeleteFunc(t.members, func(m member) bool { return background(m.value) })
+	t.items = slices.DeleteFunc(t.items, background)
+}
+
 // compareTrees lists how two values differ. The names of members on the way are its path.
 func compareTrees(path string, here, there *tree) []difference {
 	name := path[strings.LastIndexByte(path, '.')+1:]
+	if name == "tasks" {
+		withoutBackground(here)
+		withoutBackground(there)
+	}
 	free := slices.Contains(freeText, name) && !strings.Contains(path, "_source") || path == ".error"
 	switch {
 	case here.kind != there.kind:

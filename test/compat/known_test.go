@@ -1,6 +1,7 @@
 package compat_test
 
 import (
+	"fmt"
 	"regexp"
 )
 
@@ -18,7 +19,7 @@ type known struct {
 	category category
 	why      string
 	row      string         // what docs/differences.md says about it, word for word
-	request  *regexp.Regexp // in which requests, as they print; nil: in all
+	request  *regexp.Regexp // in which requests, see meeting; nil: in all
 	what     *regexp.Regexp // which difference, as it prints
 }
 
@@ -33,9 +34,14 @@ func newList() *list {
 	return &list{all: all, met: make([]int, len(all))}
 }
 
+// meeting is a request with what became of it, as the list looks at it: its kind, the request as it prints, and both outcomes.
+func meeting(r *request, here, there answer) string {
+	return fmt.Sprintf("%s %s\n=> %s here, %s there", r.kind, r, kindOf(here), kindOf(there))
+}
+
 // find is the place in the list of what explains a difference; -1 for nothing.
-func (l *list) find(r *request, d difference) int {
-	text, what := r.kind+" "+r.String(), d.String()
+func (l *list) find(text string, d difference) int {
+	what := d.String()
 	for i, k := range l.all {
 		if k.what.MatchString(what) && (k.request == nil || k.request.MatchString(text)) {
 			return i
@@ -45,10 +51,10 @@ func (l *list) find(r *request, d difference) int {
 }
 
 // unlisted are the differences that nothing explains.
-func (l *list) unlisted(r *request, all []difference) []difference {
+func (l *list) unlisted(text string, all []difference) []difference {
 	var rest []difference
 	for _, d := range all {
-		if l.find(r, d) < 0 {
+		if l.find(text, d) < 0 {
 			rest = append(rest, d)
 		}
 	}
@@ -60,7 +66,7 @@ func re(s string) *regexp.Regexp { return regexp.MustCompile(`(?s)` + s) }
 func knownDifferences() []known {
 	const (
 		searches  = `^(search|count|msearch|scroll) `
-		evaluated = searches + `.*("(match|term|terms|range|bool|exists|ids|prefix|wildcard|query_string|simple_query_string|match_none|constant_score|match_phrase|multi_match|regexp|fuzzy|dis_max|function_score|boosting|nested|post_filter|min_score|terminate_after)":|[?&](q|min_score|terminate_after)=)`
+		evaluated = searches + `.*("(match|term|terms|range|bool|exists|ids|prefix|wildcard|query_string|simple_query_string|match_none|constant_score|match_phrase|multi_match|regexp|fuzzy|dis_max|function_score|boosting|nested|post_filter|min_score|terminate_after|suggest)":|[?&](q|min_score|terminate_after)=)`
 	)
 	return []known{
 		{decided, "the queue has statistics", "more fields: see", nil, re(`(total_throttled|total_would_throttle|total_queued|total_queue_rejections|queued_current|queue_peak|queue_wait_count|total_queue_wait_millis|max_queue_wait_millis): something here, nothing there`)},
@@ -70,12 +76,19 @@ func knownDifferences() []known {
 		{decided, "parts of a search body do nothing", "is not evaluated", re(searches), re(`^\.(responses\.)?(aggregations|profile|suggest|hits\.hits\.(_source|_id|_score|sort|fields|highlight|_explanation|matched_queries)|hits\.max_score)\b`)},
 		{decided, "parts of a search body are not read", "is not evaluated", re(searches + `.*"(agg|aggs|aggregations|highlight|suggest|rescore|script_fields|derived|collapse|indices_boost|search_pipeline|docvalue_fields|fields|stored_fields|sort|_source|post_filter|ext|stats|profile|explain|min_score|terminate_after)":`), re(`^status: 200 here, [45]00`)},
 		{decided, "parts of a search body that would mislead", "`search_after`, `slice` and `pit`", re(searches + `.*"(search_after|slice|pit)":`), re(`^(status: 400 illegal_argument_exception here|\.error\.)`)},
-		{decided, "what a query needs of the mapping", "is not evaluated", re(searches + `.*"(nested|match|term|fuzzy|regexp|prefix|wildcard|function_score|bool|simple_query_string|query_string|multi_match|match_phrase|dis_max|boosting|constant_score|ids)":`), re(`^(status: 200 here, [45]00|\.responses\.|\._shards)`)},
+		{decided, "what a query needs of the mapping", "is not evaluated", re(searches + `.*"(nested|match|term|fuzzy|regexp|prefix|wildcard|function_score|bool|simple_query_string|query_string|multi_match|match_phrase|dis_max|boosting|constant_score|ids|sort)":|"sort":|[?&](q|sort)=`), re(`^(status: 200 here, [45]00|\.responses\.|\._shards)`)},
 		{decided, "which part of a document is shown", "choose no part of a document", re(`^doc (GET|HEAD) .*(_source|stored_fields)`), re(`^(\._source|\.fields|status|\.found)`)},
+		{decided, "a syntax error wins", "a syntax error wins", re(`=> 400 (json_parse_exception|unexpected_end_of_input_exception|parse_exception|mapper_parsing_exception|parsing_exception|illegal_argument_exception) here, 400`), re(`^\.error\.((root_cause\.|caused_by\.)?(type|line|col)|caused_by|caused_by\.caused_by): ("?(json_parse|stream_read|unexpected_end)|nothing|something)`)},
+		{decided, "text behind a document", "text after the JSON object: 400", nil, re(`^status: 400 (json_parse|unexpected_end_of_input)_exception here, 200 there`)},
+		{decided, "what is no gzip", "that is not the gzip", re(`Content-Encoding: gzip`), re(`^status: 400 illegal_argument_exception here, no answer there`)},
+		{decided, "broken escapes", "a broken request line, header or escape in the path", re(`^\S+ \S+ [^\s?]*%([^0-9a-fA-F]|\?|\s)`), re(`.`)},
+		{decided, "ext is for the stub", "parts of `ext`", re(searches + `.*"ext":`), re(`^(\.error\.|status: )`)},
+		{notOffered, "routing", "`routing` is not followed", nil, re(`(_routing: nothing here|_shards\.(total|successful|skipped): )`)},
+		{notOffered, "results of tasks", "results of tasks", re(`^tasks `), re(`^(status: 405|Allow: )`)},
 		{decided, "HEAD has the headers of GET", "HEAD has the headers", re(`^\w+ HEAD .*Accept-Encoding`), re(`^(Content-Encoding|body|rows): `)},
 		{decided, "the form of a scroll's total", "the first page's", re(`^scroll `), re(`^\.hits\.total: (number|object) here`)},
 		{notOffered, "CBOR and SMILE", "no CBOR and no SMILE", re(`application/(cbor|smile)`), re(`^status: 406 here`)},
-		{notOffered, "thread pools but that of searches", "only what exists here", re(`^cat \w+ /_cat/thread_pool`), re(`^rows: `)},
+		{notOffered, "thread pools but that of searches", "only what exists here", re(`^cat \w+ /_cat/thread_pool`), re(`^(rows: |: \d+ items)`)},
 		{notOffered, "parts of a node that do not exist here", "only what exists here", re(`^nodes(-stats)? `), re(`^\.nodes\.«node»\.`)},
 		{decided, "an index has no engine", "`version` of the engine", nil, re(`settings\.index\.version(\.created)?: nothing here`)},
 		{decided, "a list in Accept", "a list in `Accept`", re(`Accept: [^\n]*,`), re(`^(Content-Type|body|layout): `)},

@@ -42,7 +42,9 @@ func (g *gen) mutatePath(r *request) {
 	case 0:
 		r.path += "/"
 	case 1:
-		r.path = strings.Replace(r.path, "/", "//", 1)
+		if r.path != "/" {
+			r.path = strings.Replace(r.path, "/", "//", 1)
+		}
 	case 2:
 		r.path += "/" + g.one("nosuch", "_all", "_stats", "_search", "1")
 	case 3:

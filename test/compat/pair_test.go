@@ -130,7 +130,7 @@ func (s *shrinker) holds(f *failure, before []*request, r *request) bool {
 		s.pair.send(b)
 	}
 	here, there, all := s.pair.send(r)
-	unlisted := s.known.unlisted(r, all)
+	unlisted := s.known.unlisted(meeting(r, here, there), all)
 	if len(unlisted) == 0 || unlisted[0].where != f.differences[0].where || unlisted[0].here != f.differences[0].here || unlisted[0].there != f.differences[0].there {
 		return false
 	}
