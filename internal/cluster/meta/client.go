@@ -60,6 +60,18 @@ func Open(ctx context.Context, config Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	c := newClient(config)
+	if err := c.begin(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	c.group.Go(c.follow)
+	c.group.Go(c.publish)
+	c.group.Go(c.publishRings)
+	return c, nil
+}
+
+// newClient returns a client that knows nothing and does nothing yet.
+func newClient(config Config) *Client {
 	c := &Client{
 		config: config, started: time.Now(),
 		reading: make(chan struct{}, 1), publishing: make(chan struct{}, 1), ringing: make(chan struct{}, 1),
@@ -70,13 +82,7 @@ func Open(ctx context.Context, config Config) (*Client, error) {
 	for k := range c.sets {
 		c.sets[k] = &Set{client: c, kind: kind(k)}
 	}
-	if err := c.begin(ctx); err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	c.group.Go(c.follow)
-	c.group.Go(c.publish)
-	c.group.Go(c.publishRings)
-	return c, nil
+	return c
 }
 
 // begin reads the first view.
