@@ -94,7 +94,6 @@ func TestWrongCalls(t *testing.T) {
 		"no value":              {[]string{"-E", "http.port"}, []string{"http.port", "key=value"}},
 		"bad file":              {[]string{"-c", file}, []string{file, "http.prt", "logger.level", "loud"}},
 		"no such file":          {[]string{"-c", file + ".none"}, []string{file + ".none"}},
-		"later version":         {[]string{"-E", "transport.port=9300"}, []string{"transport.port", "not available in this version"}},
 		"half a pair":           {[]string{"-E", "http.ssl.key=k.pem"}, []string{"http.ssl.key", "http.ssl.certificate"}},
 		"bad start value":       {[]string{"-E", "wlm.workload_group.mode=on"}, []string{"wlm.workload_group.mode", "on", "monitor_only"}},
 		"public and anonymous":  {[]string{"-E", "http.host=0.0.0.0"}, []string{"http.host", "0.0.0.0", "auth.users_file", "auth.allow_anonymous"}},

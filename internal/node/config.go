@@ -24,7 +24,11 @@ type Config struct {
 	ShutdownTimeout time.Duration
 	DataPath        string
 
+	Cluster       ClusterConfig
+	Compatibility string // version that the node behaves as; "" = that of the API
+
 	HTTP           HTTPConfig
+	Transport      TransportConfig
 	Auth           auth.Config
 	AllowAnonymous bool // on an address that is not the machine's own
 	Log            LogConfig
@@ -50,6 +54,25 @@ type HTTPConfig struct {
 	MaxInitialLineLength int64
 	MaxInFlightBytes     int64
 	Certificate, Key     string // PEM files; "" for both = no TLS
+}
+
+// ClusterConfig says where the metadata of a cluster are. Without endpoints the node is alone.
+type ClusterConfig struct {
+	Endpoints          []string // of etcd
+	Prefix             string   // "" = by the cluster's name
+	Username, Password string
+	// PEM files for TLS with etcd; "" for all = no TLS.
+	EtcdCertificate, EtcdKey, EtcdAuthorities string
+
+	MemberTTL time.Duration
+	Lease     time.Duration // of sessions between nodes
+}
+
+// TransportConfig says where other nodes reach this one.
+type TransportConfig struct {
+	Host                          string
+	Port                          int    // 0 = any free one
+	Certificate, Key, Authorities string // PEM files; "" for all = no TLS, and only this machine
 }
 
 // LogConfig says what is logged and how.

@@ -16,17 +16,6 @@ func (e *UnknownKeyError) Error() string {
 	return fmt.Sprintf("%s: unknown key %s; the nearest known one is %s (wlmserver config lists all)", e.Source, e.Key, e.Nearest)
 }
 
-// UnavailableKeyError: a source names a key of a later version.
-type UnavailableKeyError struct {
-	Source string
-	Key    string
-	What   string // what the key is for
-}
-
-func (e *UnavailableKeyError) Error() string {
-	return fmt.Sprintf("%s: %s: %s is not available in this version; leave the key out", e.Source, e.Key, e.What)
-}
-
 // ValueError: a value does not fit its key.
 type ValueError struct {
 	Source string

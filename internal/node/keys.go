@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +34,30 @@ func Keys() []Key {
 	return []Key{
 		{"cluster.name", "text", "wlmserver", "", "Name of the cluster, as answers show it.",
 			text(func(c *Config) *string { return &c.ClusterName })},
+		{"cluster.etcd.endpoints", "list", "", "",
+			"Where etcd is reached, such as http://10.0.0.1:2379. With it the node is a member of a cluster, whose metadata are in etcd.",
+			list(func(c *Config) *[]string { return &c.Cluster.Endpoints })},
+		{"cluster.etcd.prefix", "text", "", "/wlmserver/ and cluster.name", "What the names of the cluster's keys in etcd begin with.",
+			text(func(c *Config) *string { return &c.Cluster.Prefix })},
+		{"cluster.etcd.username", "text", "", "", "User of etcd, where it asks for one.",
+			text(func(c *Config) *string { return &c.Cluster.Username })},
+		{"cluster.etcd.password", "text", "", "", "That user's password. Better given by the environment than in a file.",
+			text(func(c *Config) *string { return &c.Cluster.Password })},
+		{"cluster.etcd.ssl.certificate", "text", "", "", "PEM file of the certificate that this node shows to etcd. Read again when it changes.",
+			text(func(c *Config) *string { return &c.Cluster.EtcdCertificate })},
+		{"cluster.etcd.ssl.key", "text", "", "", "PEM file of that certificate's private key.",
+			text(func(c *Config) *string { return &c.Cluster.EtcdKey })},
+		{"cluster.etcd.ssl.certificate_authorities", "text", "", "", "PEM file of the authorities that etcd's certificate must be of.",
+			text(func(c *Config) *string { return &c.Cluster.EtcdAuthorities })},
+		{"cluster.member_ttl", "time", "15s", "",
+			"How long a node from which etcd hears nothing stays a member. What it owned waits for so long; whole seconds.",
+			positive(func(c *Config) *time.Duration { return &c.Cluster.MemberTTL })},
+		{"cluster.session_lease", "time", "15s", "",
+			"How long a node from which another hears nothing keeps the permits of shared limits that it has of it.",
+			positive(func(c *Config) *time.Duration { return &c.Cluster.Lease })},
+		{"node.compatibility_version", "text", "", "the version of the API",
+			"Version that the node behaves as during a rolling upgrade: below 3.7.0 it shares out no permits, and no group may have a queue while it is there.",
+			version(func(c *Config) *string { return &c.Compatibility })},
 		{"node.name", "text", "", "the host's name", "Name of this node, as answers show it.",
 			text(func(c *Config) *string { return &c.NodeName })},
 		{"node.heap_size", "bytes", "", "the memory limit of the cgroup, else the machine's memory",
@@ -67,6 +92,19 @@ func Keys() []Key {
 			text(func(c *Config) *string { return &c.HTTP.Certificate })},
 		{"http.ssl.key", "text", "", "", "PEM file of the certificate's private key, without a passphrase. Read again when it changes.",
 			text(func(c *Config) *string { return &c.HTTP.Key })},
+
+		{"transport.host", "text", "127.0.0.1", "",
+			"Address to listen on for other nodes, which they also use to reach this one. One that other machines reach needs transport.ssl.*.",
+			text(func(c *Config) *string { return &c.Transport.Host })},
+		{"transport.port", "number", "9300", "", "Port for other nodes; 0 is any free one.",
+			number(func(c *Config) *int { return &c.Transport.Port }, 0, 65535)},
+		{"transport.ssl.certificate", "text", "", "",
+			"PEM file of the certificate that nodes show to one another, for servers and clients alike. Read again when it changes.",
+			text(func(c *Config) *string { return &c.Transport.Certificate })},
+		{"transport.ssl.key", "text", "", "", "PEM file of that certificate's private key.",
+			text(func(c *Config) *string { return &c.Transport.Key })},
+		{"transport.ssl.certificate_authorities", "text", "", "", "PEM file of the authorities that other nodes' certificates must be of.",
+			text(func(c *Config) *string { return &c.Transport.Authorities })},
 
 		{"auth.users_file", "text", "", "",
 			"YAML file of users with bcrypt hashes and roles. Without it everyone is anonymous and may do everything.",
@@ -106,18 +144,6 @@ func Keys() []Key {
 		{"stub.control", "boolean", "false", "",
 			"Routes under /_stub with which tests of clients script faults, read what was sent, and reset the server. Never where others rely on it.",
 			boolean(func(c *Config) *bool { return &c.StubControl })},
-	}
-}
-
-// notYet names the keys that belong to later versions and says what they would do. A name that ends in a dot stands for all
-// keys below it.
-func notYet() map[string]string {
-	return map[string]string{
-		"cluster.etcd.":              "a cluster of several nodes",
-		"cluster.member_ttl":         "a cluster of several nodes",
-		"cluster.session_lease":      "a cluster of several nodes",
-		"node.compatibility_version": "a cluster of several nodes",
-		"transport.":                 "a cluster of several nodes",
 	}
 }
 
@@ -192,6 +218,29 @@ func duration(at func(*Config) *time.Duration) setter {
 		return nil
 	}
 }
+
+func positive(at func(*Config) *time.Duration) setter {
+	return func(c *Config, value string) error {
+		d, err := units.ParseTime("", value)
+		if err != nil || d < time.Second {
+			return fmt.Errorf("must be a time of at least 1s with its unit, such as 5s or 1m")
+		}
+		*at(c) = d
+		return nil
+	}
+}
+
+func version(at func(*Config) *string) setter {
+	return func(c *Config, value string) error {
+		if !versions.MatchString(value) {
+			return fmt.Errorf("must be a version such as 3.6.0")
+		}
+		*at(c) = value
+		return nil
+	}
+}
+
+var versions = regexp.MustCompile(`^\d{1,4}\.\d{1,4}\.\d{1,4}$`)
 
 func list(at func(*Config) *[]string) setter {
 	return func(c *Config, value string) error {

@@ -15,6 +15,7 @@ import (
 	"github.com/knadh/koanf/providers/file"
 	"github.com/knadh/koanf/v2"
 
+	"github.com/wlmserver/wlmserver/api/rest"
 	"github.com/wlmserver/wlmserver/internal/nearest"
 	"github.com/wlmserver/wlmserver/records"
 	"github.com/wlmserver/wlmserver/settings"
@@ -30,7 +31,7 @@ type Sources struct {
 }
 
 // Load reads a configuration: defaults, then file, environment and overrides, each winning over those before it.
-// The error tells everything that is wrong, one line each ([UnknownKeyError], [UnavailableKeyError], [ValueError]).
+// The error tells everything that is wrong, one line each ([UnknownKeyError], [ValueError]).
 func Load(s Sources) (Config, error) {
 	l := newLoader()
 	for _, k := range l.keys {
@@ -63,22 +64,12 @@ func newLoader() *loader {
 		l.names = append(l.names, k.Name)
 	}
 	for _, s := range settings.Catalogue() {
-		if _, ok := l.keys[s.Key]; !ok && later(s.Key) == "" {
+		if _, ok := l.keys[s.Key]; !ok {
 			l.names = append(l.names, s.Key)
 		}
 	}
 	slices.Sort(l.names)
 	return l
-}
-
-// later says what a key of a later version is for; "" for all other keys.
-func later(name string) string {
-	for k, what := range notYet() {
-		if k == name || strings.HasSuffix(k, ".") && strings.HasPrefix(name, k) {
-			return what
-		}
-	}
-	return ""
 }
 
 func (l *loader) failed(err error) { l.errs = append(l.errs, err) }
@@ -94,10 +85,6 @@ func (l *loader) set(source, name, value string) {
 	if _, ok := slices.BinarySearch(l.names, name); ok {
 		l.config.Settings[name] = value
 		l.origin[name] = source
-		return
-	}
-	if what := later(name); what != "" {
-		l.failed(&UnavailableKeyError{Source: source, Key: name, What: what})
 		return
 	}
 	l.failed(&UnknownKeyError{Source: source, Key: name, Nearest: nearest.Name(name, l.names...)})
@@ -187,22 +174,8 @@ func (l *loader) environment(environ []string) {
 			l.set("environment variable "+variable, name, value)
 			continue
 		}
-		if what := laterVariable(variable); what != "" {
-			l.failed(&UnavailableKeyError{Source: "environment", Key: variable, What: what})
-			continue
-		}
 		l.failed(&UnknownKeyError{Source: "environment", Key: variable, Nearest: nearest.Name(variable, slices.Sorted(maps.Keys(names))...)})
 	}
-}
-
-// laterVariable is later for the name of a variable.
-func laterVariable(variable string) string {
-	for k, what := range notYet() {
-		if e := environmentName(k); e == variable || strings.HasSuffix(e, "_") && strings.HasPrefix(variable, e) {
-			return what
-		}
-	}
-	return ""
 }
 
 // isServiceLink tells variables that Kubernetes sets in every pod beside a service that is itself called wlmserver, such as
@@ -239,6 +212,12 @@ func (l *loader) derive() {
 	}
 	if c.HeapSize == 0 {
 		c.HeapSize = availableMemory()
+	}
+	if c.Cluster.Prefix == "" {
+		c.Cluster.Prefix = "/wlmserver/" + c.ClusterName
+	}
+	if c.Compatibility == "" {
+		c.Compatibility = rest.Version
 	}
 	if c.HTTP.MaxInFlightBytes == 0 {
 		c.HTTP.MaxInFlightBytes = max(c.HeapSize/10, 1)

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/wlmserver/wlmserver/api/rest"
+	"github.com/wlmserver/wlmserver/internal/cluster"
 	"github.com/wlmserver/wlmserver/internal/stub"
 	"github.com/wlmserver/wlmserver/search"
 	"github.com/wlmserver/wlmserver/store"
@@ -26,6 +27,7 @@ type Node struct {
 	tls    bool
 
 	store     *store.DB
+	cluster   *cluster.Cluster // nil for a node alone
 	admission *wlm.Admission
 	tasks     *tasks.Manager
 	stub      *stub.Engine
@@ -195,12 +197,28 @@ func (n *Node) answered() bool {
 	return n.server.Shutdown(ctx) == nil
 }
 
+// leave ends the node's membership, so that the others need not wait for it to run out.
+func (n *Node) leave() {
+	if n.cluster == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	if err := n.cluster.Leave(ctx); err != nil {
+		n.log.Warn().Err(err).Msg("stopping: the other nodes could not be told; they notice when the membership has run out")
+	}
+	if err := n.cluster.Close(); err != nil {
+		n.log.Warn().Err(err).Msg("stopping: the connections of the cluster did not end as they should")
+	}
+}
+
 // closeAll ends what the requests worked with, the store last.
 func (n *Node) closeAll() error {
 	<-n.served
 	n.rest.Close()
 	n.search.Close()
 	n.stub.Close()
+	n.leave()
 	n.admission.Close()
 	err := n.store.Close()
 	if n.config.HTTP.AddressFile != "" {

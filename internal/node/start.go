@@ -68,39 +68,47 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := settings.Open(ctx, db.Settings(), c.startSettings())
+	address := listener.Addr().String()
+	meta, err := openMetadata(ctx, c, id, address, db, log)
 	if err != nil {
 		return nil, err
 	}
-	for _, problem := range cluster.Problems() {
+	if meta.cluster != nil {
+		undo = append(undo, func() { meta.cluster.Close() })
+	}
+	dynamic, err := settings.Open(ctx, meta.settings, c.startSettings())
+	if err != nil {
+		return nil, err
+	}
+	for _, problem := range dynamic.Problems() {
 		log.Warn().Err(problem).Msg("a setting has no effect")
 	}
-	registry, err := groups.Open(ctx, db.Groups(), groups.WithMaxCount(func() int { return cluster.Snapshot().Int(settings.MaxGroups) }))
+	registry, err := groups.Open(ctx, meta.groups, groups.WithMaxCount(func() int { return dynamic.Snapshot().Int(settings.MaxGroups) }))
 	if err != nil {
 		return nil, err
 	}
-	book, err := rules.Open(ctx, db.Rules(), registry.Snapshot, rules.WithMaxCount(func() int { return cluster.Snapshot().Int(settings.MaxRules) }))
+	book, err := rules.Open(ctx, meta.rules, registry.Snapshot, rules.WithMaxCount(func() int { return dynamic.Snapshot().Int(settings.MaxRules) }))
 	if err != nil {
 		return nil, err
 	}
 
-	admission := wlm.New(append([]wlm.Option{
-		wlm.WithMode(wlm.Mode(cluster.Snapshot().String(settings.WLMMode))),
-		wlm.WithCauseName(causeName),
-	}, c.Admission...)...)
+	options := []wlm.Option{wlm.WithMode(wlm.Mode(dynamic.Snapshot().String(settings.WLMMode))), wlm.WithCauseName(causeName)}
+	if meta.cluster != nil {
+		options = append(options, wlm.WithLink(meta.cluster.Link))
+	}
+	admission := wlm.New(append(options, c.Admission...)...)
 	undo = append(undo, admission.Close)
 	admission.GroupsChanged(registry.Snapshot())
 	registry.OnChange(func(_, now *groups.Snapshot) { admission.GroupsChanged(now) })
-	cluster.OnChange(func(before, now *settings.Snapshot) {
+	dynamic.OnChange(func(before, now *settings.Snapshot) {
 		if mode := now.String(settings.WLMMode); mode != before.String(settings.WLMMode) {
 			admission.SetMode(wlm.Mode(mode))
 		}
 	})
 
-	address := listener.Addr().String()
 	host, _, _ := net.SplitHostPort(address)
 	manager := tasks.NewManager(id, tasks.WithNames(c.NodeName, host, address), tasks.WithPatience(func() int {
-		return cluster.Snapshot().Int("task_cancellation.duration_millis")
+		return dynamic.Snapshot().Int("task_cancellation.duration_millis")
 	}), tasks.WithOnEnd(func(t *tasks.Task) {
 		if group := t.Group(); group != "" {
 			admission.Completed(group)
@@ -119,19 +127,20 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 	})
 	undo = append(undo, engine.Close)
 	service = search.New(search.Config{
-		Executor: engine, Admission: admission, Tasks: manager, Groups: registry.Snapshot, Rules: book.Snapshot, Settings: cluster.Snapshot,
+		Executor: engine, Admission: admission, Tasks: manager, Groups: registry.Snapshot, Rules: book.Snapshot, Settings: dynamic.Snapshot,
 		IsAdmin:               func(p wlm.Principal) bool { return who.IsAdmin(auth.User{Name: p.User, Roles: p.Roles}) },
 		MaxConcurrentSearches: min(10, c.SearchPool.Size),
 	})
 	undo = append(undo, service.Close)
 
 	api := rest.New(rest.Config{
-		Search: service, Groups: registry, Rules: book, Settings: cluster, Tasks: manager, Auth: who, Admission: admission, Stub: engine,
+		Search: service, Groups: registry, Rules: book, Settings: dynamic, Tasks: manager, Auth: who, Admission: admission, Stub: engine,
 		Stats: stats.New(stats.Source{
 			Admission: admission, Tasks: manager, Groups: registry.Snapshot, HeapSize: c.HeapSize, Processors: runtime.GOMAXPROCS(0),
 			Version: Version().Build, Started: started,
 		}),
-		Node: c.nodeInfo(id, address, started),
+		Node:    c.nodeInfo(id, address, started, meta),
+		Cluster: meta.view(),
 		Limits: rest.Limits{
 			MaxContentLength: c.HTTP.MaxContentLength, MaxHeaderSize: c.HTTP.MaxHeaderSize,
 			MaxInitialLineLength: c.HTTP.MaxInitialLineLength, MaxInFlightBytes: c.HTTP.MaxInFlightBytes,
@@ -143,7 +152,7 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 
 	requests, endRequests := context.WithCancelCause(context.Background())
 	n := &Node{
-		config: c, log: log, tls: cert != nil, store: db, admission: admission, tasks: manager, stub: engine, search: service, rest: api,
+		config: c, log: log, tls: cert != nil, store: db, cluster: meta.cluster, admission: admission, tasks: manager, stub: engine, search: service, rest: api,
 		address: address, listener: newPatientListener(listener, log), connections: newConnections(), endRequests: endRequests,
 		served: make(chan struct{}), stopped: make(chan struct{}),
 	}
@@ -169,6 +178,13 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 			return nil, err
 		}
 	}
+	meta.follow(dynamic.Reload, registry.Reload, book.Reload)
+	if meta.cluster != nil {
+		meta.cluster.Serve(local{api}, engine.Local())
+		if err := meta.cluster.Join(ctx); err != nil {
+			return nil, err
+		}
+	}
 	go n.serve()
 
 	if c.StubControl {
@@ -181,14 +197,18 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 }
 
 // nodeInfo is what the node tells about itself.
-func (c Config) nodeInfo(id, address string, started time.Time) rest.NodeInfo {
+func (c Config) nodeInfo(id, address string, started time.Time, meta metadata) rest.NodeInfo {
+	// A node alone has no transport; clients want an address all the same.
 	host, _, _ := net.SplitHostPort(address)
+	transport, uuid := address, clusterID(id)
+	if meta.cluster != nil {
+		transport, uuid = meta.cluster.Self().Transport, meta.cluster.Meta().ClusterID()
+	}
 	version := Version()
 	return rest.NodeInfo{
-		ID: id, Name: c.NodeName, ClusterName: c.ClusterName, ClusterUUID: clusterID(id),
-		// There is no transport between nodes yet; clients want an address all the same.
-		TransportAddress: address, Host: host, IP: host, HTTPAddress: address,
-		Roles:    []string{"cluster_manager", "data"},
+		ID: id, Name: c.NodeName, ClusterName: c.ClusterName, ClusterUUID: uuid,
+		TransportAddress: transport, Host: host, IP: host, HTTPAddress: address,
+		Roles:    roles(),
 		Settings: c.shown(),
 		Build:    rest.Build{Version: version.Build, Hash: version.Revision, Date: version.Date},
 		Started:  started, HeapSize: c.HeapSize, Processors: runtime.GOMAXPROCS(0),

@@ -67,7 +67,14 @@ var arrows = map[string][]string{
 		"wlm", "groups", "internal/sharedtier", "internal/shard", "internal/certificate",
 	},
 
-	"internal/node": slices.Concat(leaf, public, []string{"internal/sharedtier", "internal/shard", "internal/stub", "internal/certificate"}),
+	"internal/cluster": {
+		"internal/cluster/ring", "internal/cluster/meta", "internal/cluster/tier", "internal/cluster/peer", "internal/certificate", "internal/shard", "wlm",
+	},
+
+	"internal/node": slices.Concat(leaf, public, []string{
+		"internal/sharedtier", "internal/shard", "internal/stub", "internal/certificate",
+		"internal/cluster", "internal/cluster/ring", "internal/cluster/peer", "internal/cluster/indices",
+	}),
 	"wlmtest":       {"internal/node"},
 	"internal/load": {}, // a client: it knows HTTP only
 	"internal/demo": {"internal/node", "internal/load"},

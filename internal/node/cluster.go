@@ -1,0 +1,116 @@
+package node
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"github.com/wlmserver/wlmserver/api/rest"
+	"github.com/wlmserver/wlmserver/internal/certificate"
+	"github.com/wlmserver/wlmserver/internal/cluster"
+	"github.com/wlmserver/wlmserver/internal/cluster/peer"
+	"github.com/wlmserver/wlmserver/internal/cluster/ring"
+	"github.com/wlmserver/wlmserver/internal/stub"
+	"github.com/wlmserver/wlmserver/records"
+	"github.com/wlmserver/wlmserver/store"
+)
+
+// leaveTimeout bounds how long a node that stops tries to tell the others.
+const leaveTimeout = 2 * time.Second
+
+// metadata are the repositories that the node's registries work on: its own, or those of the cluster.
+type metadata struct {
+	settings, groups, rules records.Repository
+	cluster                 *cluster.Cluster // nil for a node alone
+}
+
+// openMetadata finds where the node's metadata are.
+func openMetadata(ctx context.Context, c Config, id, httpAddress string, db *store.DB, log zerolog.Logger) (metadata, error) {
+	if len(c.Cluster.Endpoints) == 0 {
+		return metadata{settings: db.Settings(), groups: db.Groups(), rules: db.Rules()}, nil
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(c.Transport.Host, strconv.Itoa(c.Transport.Port)))
+	if err != nil {
+		return metadata{}, err
+	}
+	k, err := cluster.Open(ctx, cluster.Config{
+		Name: c.ClusterName,
+		Self: ring.Member{ID: id, Incarnation: uuid.NewString(), Name: c.NodeName, HTTP: httpAddress, Version: c.Compatibility},
+		Etcd: cluster.EtcdConfig{
+			Endpoints: c.Cluster.Endpoints, Prefix: c.Cluster.Prefix, Username: c.Cluster.Username, Password: c.Cluster.Password,
+			TLS: certificate.Files{
+				Keys: "cluster.etcd.ssl", Certificate: c.Cluster.EtcdCertificate, Key: c.Cluster.EtcdKey, Authorities: c.Cluster.EtcdAuthorities, Mutual: true,
+			},
+		},
+		MemberTTL: c.Cluster.MemberTTL, Lease: c.Cluster.Lease,
+		Listener: listener,
+		Transport: certificate.Files{
+			Keys: "transport.ssl", Certificate: c.Transport.Certificate, Key: c.Transport.Key, Authorities: c.Transport.Authorities, Mutual: true,
+		},
+		Failures: stub.Failures{}, Last: db.Last(), Log: log,
+	})
+	if err != nil {
+		listener.Close()
+		return metadata{}, err
+	}
+	return metadata{settings: k.Meta().Settings(), groups: k.Meta().Groups(), rules: k.Meta().Rules(), cluster: k}, nil
+}
+
+// follow has registries take in what other nodes change.
+func (m metadata) follow(settings, groups, rules func(context.Context) error) {
+	if m.cluster == nil {
+		return
+	}
+	m.cluster.Meta().Settings().OnChange(settings)
+	m.cluster.Meta().Groups().OnChange(groups)
+	m.cluster.Meta().Rules().OnChange(rules)
+}
+
+// members is the cluster as the API sees it.
+type members struct{ *cluster.Cluster }
+
+// view is nil for a node alone.
+func (m metadata) view() rest.Cluster {
+	if m.cluster == nil {
+		return nil
+	}
+	return members{m.cluster}
+}
+
+// roles are those of every node.
+func roles() []string { return []string{"cluster_manager", "data"} }
+
+func (m members) Members() []rest.Member {
+	all := m.Meta().Ring().Members()
+	out := make([]rest.Member, len(all))
+	for i, x := range all {
+		out[i] = rest.Member{ID: x.ID, Name: x.Name, TransportAddress: x.Transport, HTTPAddress: x.HTTP, Version: x.Version, Roles: roles()}
+	}
+	return out
+}
+
+func (m members) Ask(ctx context.Context, id string, r rest.LocalRequest) (rest.LocalAnswer, error) {
+	a, err := m.Cluster.Ask(ctx, id, peer.LocalRequest(r))
+	return rest.LocalAnswer(a), err
+}
+
+func (m members) Health() rest.ClusterHealth {
+	h := m.Cluster.Health()
+	out := rest.ClusterHealth{Metadata: h.Etcd == nil, Member: h.Member, SharedTier: h.Tier.Ready && h.Tier.Sessions == h.Tier.Owners}
+	for _, name := range h.Outside {
+		out.Reasons = append(out.Reasons, "node ["+name+"] is of a version before "+ring.Since+": it shares out no permits, and no group may have a queue while it is there")
+	}
+	return out
+}
+
+// local answers other nodes.
+type local struct{ *rest.Server }
+
+func (l local) ServeLocal(ctx context.Context, r peer.LocalRequest) (peer.LocalAnswer, error) {
+	a, err := l.Server.ServeLocal(ctx, rest.LocalRequest(r))
+	return peer.LocalAnswer(a), err
+}
