@@ -27,6 +27,10 @@ build: ## Build the server as ./wlmserver
 test: ## Run the tests
 	go test $(PACKAGES)
 
+.PHONY: test-cluster
+test-cluster: ## Run the tests of several nodes, with an etcd within the test
+	cd test/cluster && go test ./...
+
 .PHONY: race
 race: ## Run the tests under the race detector
 	go test -race $(PACKAGES)
