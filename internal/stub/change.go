@@ -21,6 +21,9 @@ func (ix *index) open() error {
 func (ix *index) change(f func(*dynamic) error) error {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
+	if ix.closed { // deleted meanwhile
+		return &search.IndexNotFoundError{Index: ix.name}
+	}
 	d := *ix.now.Load()
 	d.settings = slices.Clone(d.settings)
 	if err := f(&d); err != nil {
@@ -58,7 +61,8 @@ var private = []string{"index.search.throttled", "index.uuid", "index.creation_d
 // ChangeSettings changes settings of indices as the body says: an object of them,
 // or one that holds it under settings. A null goes back to the default. Searches
 // that have begun keep the costs they began with. Besides errors of the body it
-// returns *PrivateSettingError and *search.InvalidError, and then nothing has changed.
+// returns *PrivateSettingError and *search.InvalidError, and then nothing has changed;
+// and *FullError, and then the first of several indices may have.
 func (e *Engine) ChangeSettings(pattern string, rules Expansion, body []byte) error {
 	root, err := parseObject(body)
 	if err != nil {
@@ -77,11 +81,28 @@ func (e *Engine) ChangeSettings(pattern string, rules Expansion, body []byte) er
 	}
 	// What is wrong with a change is wrong with it for every index, and so for the first.
 	for _, ix := range found {
-		if err := ix.change(func(d *dynamic) error { return d.apply(changes, e.config.Defaults) }); err != nil {
+		err := ix.change(func(d *dynamic) error {
+			if err := d.apply(changes, e.config.Defaults); err != nil {
+				return err
+			}
+			before := d.extra
+			d.extra = max(0, d.size()-ix.size)
+			return e.stored.take(d.extra - before)
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// size is what the settings take, roughly.
+func (d *dynamic) size() (n int64) {
+	const each = 64 // beside their text
+	for _, kv := range d.settings {
+		n += int64(len(kv.Key)+len(kv.Value)) + each
+	}
+	return n
 }
 
 // apply takes over changes; costs that are not said are those of defaults.

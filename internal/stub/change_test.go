@@ -107,6 +107,29 @@ func TestSettingsOfAnIndexChange(t *testing.T) {
 	}
 }
 
+func TestSettingsTakeTheirShareOfTheMemory(t *testing.T) {
+	f := newFixture(t, func(c *stub.Config) { c.MaxDocumentBytes = 64 << 10 })
+	f.index("a", 1, "")
+	value := strings.Repeat("x", 1000)
+	var err error
+	n := 0
+	for ; err == nil && n < 1000; n++ {
+		err = f.engine.ChangeSettings("a", stub.Expansion{}, []byte(`{"k`+itoa(n)+`":"`+value+`"}`))
+	}
+	if _, full := errors.AsType[*stub.FullError](err); !full || n < 40 || n > 64 {
+		t.Fatalf("after %d settings of 1 KB each: %v, want a FullError at 64 KiB", n, err)
+	}
+	for range 3 { // the same again takes no more
+		if err := f.engine.ChangeSettings("a", stub.Expansion{}, []byte(`{"k0":"`+value+`"}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.engine.DeleteIndex("a"); err != nil {
+		t.Fatal(err)
+	}
+	f.put("b", "1", `{"x":"`+strings.Repeat("x", 60<<10)+`"}`)
+}
+
 func TestAFieldOfNumbersHoldsNoWords(t *testing.T) {
 	f := newFixture(t)
 	f.golden()

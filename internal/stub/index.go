@@ -44,7 +44,8 @@ type dynamic struct {
 	replicas int
 	settings []KV // as they were given, beside those that IndexInfo tells apart
 	cost     Cost
-	shut     bool // neither searched nor written to
+	shut     bool  // neither searched nor written to
+	extra    int64 // bytes that the settings take beyond what the index took when it was made
 }
 
 // KV is one setting of an index under its full name.
@@ -292,7 +293,7 @@ func (ix *index) close() (size int64) {
 		return 0
 	}
 	ix.closed = true
-	size = ix.size
+	size = ix.size + ix.now.Load().extra
 	for s := range ix.stores {
 		size += ix.stores[s].size
 	}

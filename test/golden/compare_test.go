@@ -96,7 +96,7 @@ var freeText = []string{"reason", "details", "stack_trace", "tagline", "build_ha
 var volatile = []string{
 	"took", "updated_at", "created", "creation_date", "timestamp", "uuid", "index_uuid", "cluster_uuid", "version", "number", "lucene_version", "build_type",
 	"transport_address", "publish_address", "bound_address",
-	"current_usage", "query", "fetch",
+	"current_usage", "query", "fetch", "_seq_no",
 	"start_time", "start_time_in_millis", "running_time", "running_time_in_nanos", "cancellation_time_millis", "cpu_time_in_nanos", "memory_in_bytes",
 	"total_wait_time_in_nanos", "completed", "largest", "bytes_wanted",
 }
@@ -200,7 +200,7 @@ func untilSource(description string) string {
 }
 
 // chancy are members that depend on chance where the answer does.
-var chancy = []string{"shard", "rejected", "total_completions"}
+var chancy = []string{"shard", "rejected", "total_completions", "active_threads"}
 
 // carried are the groups that searches had run in before the recordings began.
 var carried = []string{defaultGroup, "ndvMcmZ9Qjm9MrEe1aydrQ", "okZdiRllQzi36CbaDqKtew", "RfLiBRjkTAaKyffpO6QR4w"}
