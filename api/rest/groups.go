@@ -14,11 +14,11 @@ const groupAction = "cluster:admin/opensearch/wlm/workload_group/"
 func (s *Server) groupRoutes() []route {
 	const all, one = "/_wlm/workload_group", "/_wlm/workload_group/{name}"
 	return []route{
-		{methods: "PUT POST", pattern: all, params: timeouts, body: required, admin: true, prepare: s.createGroup},
-		{methods: "PUT POST", pattern: one, params: timeouts, body: required, admin: true, prepare: s.updateGroup},
+		{methods: "PUT POST", pattern: all, params: timeouts, body: required, admin: true, change: true, prepare: s.createGroup},
+		{methods: "PUT POST", pattern: one, params: timeouts, body: required, admin: true, change: true, prepare: s.updateGroup},
 		{methods: "GET", pattern: all, params: timeouts + " local", prepare: s.listGroups},
 		{methods: "GET", pattern: one, params: timeouts + " local", prepare: s.getGroup},
-		{methods: "DELETE", pattern: one, params: timeouts, admin: true, prepare: s.deleteGroup},
+		{methods: "DELETE", pattern: one, params: timeouts, admin: true, change: true, prepare: s.deleteGroup},
 	}
 }
 

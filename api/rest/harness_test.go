@@ -63,11 +63,15 @@ type options struct {
 	tls      bool
 	control  bool
 	bubble   bool // connections within the process, for testing/synctest
+
+	id, name string
+	cluster  rest.Cluster
+	groups   *records.Memory // that the groups are read from
 }
 
 func newServer(t testing.TB, change ...func(*options)) *server {
 	t.Helper()
-	o := options{log: io.Discard}
+	o := options{log: io.Discard, id: nodeID, name: nodeName, groups: new(records.Memory)}
 	for _, f := range change {
 		f(&o)
 	}
@@ -76,7 +80,7 @@ func newServer(t testing.TB, change ...func(*options)) *server {
 	must(t, err)
 	cluster, err := settings.Open(ctx, new(records.Memory), nil)
 	must(t, err)
-	registry, err := groups.Open(ctx, new(records.Memory), groups.WithMaxCount(func() int { return cluster.Snapshot().Int(settings.MaxGroups) }))
+	registry, err := groups.Open(ctx, o.groups, groups.WithMaxCount(func() int { return cluster.Snapshot().Int(settings.MaxGroups) }))
 	must(t, err)
 	book, err := rules.Open(ctx, new(records.Memory), registry.Snapshot, rules.WithMaxCount(func() int { return cluster.Snapshot().Int(settings.MaxRules) }))
 	must(t, err)
@@ -85,14 +89,14 @@ func newServer(t testing.TB, change ...func(*options)) *server {
 	admission.GroupsChanged(registry.Snapshot())
 	registry.OnChange(func(_, now *groups.Snapshot) { admission.GroupsChanged(now) })
 	cluster.OnChange(func(_, now *settings.Snapshot) { admission.SetMode(wlm.Mode(now.String(settings.WLMMode))) })
-	manager := tasks.NewManager(nodeID, tasks.WithNames(nodeName), tasks.WithPatience(func() int {
+	manager := tasks.NewManager(o.id, tasks.WithNames(o.name), tasks.WithPatience(func() int {
 		return cluster.Snapshot().Int("task_cancellation.duration_millis")
 	}), tasks.WithOnEnd(func(x *tasks.Task) {
 		if g := x.Group(); g != "" {
 			admission.Completed(g)
 		}
 	}))
-	engine := stub.New(stub.Config{Node: nodeID, NodeName: nodeName, Tasks: manager, PoolSize: 8, QueueSize: 100})
+	engine := stub.New(stub.Config{Node: o.id, NodeName: o.name, Tasks: manager, PoolSize: 8, QueueSize: 100})
 	executor := o.executor
 	if executor == nil {
 		executor = engine
@@ -122,16 +126,17 @@ func newServer(t testing.TB, change ...func(*options)) *server {
 		Search: service, Groups: registry, Rules: book, Settings: cluster, Tasks: manager, Auth: who, Admission: admission, Stub: engine,
 		Stats: stats.New(stats.Source{Admission: admission, Tasks: manager, Groups: registry.Snapshot, HeapSize: 1 << 30}),
 		Node: rest.NodeInfo{
-			ID: nodeID, Name: nodeName, ClusterName: "golden", ClusterUUID: "dOq3Y9TERt6B5EpmxRQfww",
+			ID: o.id, Name: o.name, ClusterName: "golden", ClusterUUID: "dOq3Y9TERt6B5EpmxRQfww",
 			TransportAddress: address, Host: host, IP: host, HTTPAddress: address,
 			Roles:      []string{"cluster_manager", "data", "ingest", "remote_cluster_client"},
 			Attributes: map[string]string{"shard_indexing_pressure_enabled": "true"},
-			Settings:   []settings.KV{{Key: "http.type", Value: "go"}, {Key: "http.type.default", Value: "go"}, {Key: "node.name", Value: nodeName}},
+			Settings:   []settings.KV{{Key: "http.type", Value: "go"}, {Key: "http.type.default", Value: "go"}, {Key: "node.name", Value: o.name}},
 			Started:    time.Now(), HeapSize: 1 << 30, Processors: 2, SearchThreads: 8, SearchQueue: 100,
 		},
 		Limits:  o.limits,
 		Log:     zerolog.New(o.log),
 		Control: o.control,
+		Cluster: o.cluster,
 	})
 	api.Configure(hs.Config)
 	if o.tls {

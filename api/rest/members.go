@@ -16,6 +16,9 @@ type Cluster interface {
 	// ends, at the latest, and may be called many times at once. An error says that there is no answer, and why in words that
 	// name the node.
 	Ask(ctx context.Context, id string, r LocalRequest) (LocalAnswer, error)
+	// Settle returns when every member acts by all changes of the metadata that this node has made, or with the reason when ctx
+	// ends before.
+	Settle(ctx context.Context) error
 	// Health is how the cluster is, as this node sees it. It answers at once, from memory.
 	Health() ClusterHealth
 }

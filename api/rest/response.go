@@ -36,6 +36,8 @@ type acknowledged struct {
 	Acknowledged bool `json:"acknowledged"`
 }
 
+func (acknowledged) notAcknowledged() any { return acknowledged{} }
+
 // write sends an answer.
 func (c *call) write(a *answer) {
 	body := a.body

@@ -1,9 +1,11 @@
 package rest
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
@@ -17,6 +19,7 @@ type route struct {
 	params  string // query parameters that it knows beside those known everywhere, with spaces between them
 	body    bodyKind
 	admin   bool // only for administrators
+	change  bool // of what all nodes have in common: it is answered when all act by it
 	view    bool // each node has a part in it, for which another may ask
 	prepare func(*call) (action, error)
 }
@@ -122,8 +125,44 @@ func (c *call) answer(rt *mounted) (*answer, error) {
 		}
 		return nil, err
 	}
+	if rt.change {
+		return c.settled(act)
+	}
 	return act()
 }
+
+// settleTimeout is how long a change waits for other nodes where the request does not say.
+const settleTimeout = 30 * time.Second
+
+// settled carries out a change of what all nodes have in common, and returns when every node acts by it, so that whoever has the answer
+// finds the change everywhere. When that takes too long the change stands all the same, and is answered as not acknowledged where the
+// answer has room for that.
+func (c *call) settled(act action) (*answer, error) {
+	a, err := act()
+	if err != nil || c.s.cfg.Cluster == nil {
+		return a, err
+	}
+	timeout, err := c.duration("timeout", settleTimeout)
+	if err != nil {
+		return nil, err
+	}
+	ctx := context.WithoutCancel(c.r.Context())
+	if timeout >= 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	if err := c.s.cfg.Cluster.Settle(ctx); err != nil {
+		c.s.cfg.Log.Warn().Err(err).EmbedObject(c).Msg("a change was answered before every node acts by it")
+		if v, ok := a.value.(acknowledger); ok {
+			a.value = v.notAcknowledged()
+		}
+	}
+	return a, nil
+}
+
+// acknowledger is an answer that can say that not all nodes act by a change yet.
+type acknowledger interface{ notAcknowledged() any }
 
 // unrouted answers what no route takes: OPTIONS, a method that the path does not have, a path that does not exist.
 func (c *call) unrouted() {

@@ -23,11 +23,11 @@ func ruleFilters() []string { return []string{rules.IndexPattern, rules.Username
 func (s *Server) ruleRoutes() []route {
 	const all, one = "/_rules/{feature}", "/_rules/{feature}/{id}"
 	return []route{
-		{methods: "PUT POST", pattern: all, body: required, admin: true, prepare: s.createRule},
-		{methods: "PUT POST", pattern: one, body: required, admin: true, prepare: s.updateRule},
+		{methods: "PUT POST", pattern: all, body: required, admin: true, change: true, prepare: s.createRule},
+		{methods: "PUT POST", pattern: one, body: required, admin: true, change: true, prepare: s.updateRule},
 		{methods: "GET", pattern: all, params: searchAfter + " " + rules.IndexPattern + " " + rules.Username + " " + rules.Role, prepare: s.listRules},
 		{methods: "GET", pattern: one, prepare: s.getRule},
-		{methods: "DELETE", pattern: one, admin: true, prepare: s.deleteRule},
+		{methods: "DELETE", pattern: one, admin: true, change: true, prepare: s.deleteRule},
 	}
 }
 

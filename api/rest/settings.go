@@ -11,16 +11,21 @@ import (
 func (s *Server) settingsRoutes() []route {
 	return []route{
 		{methods: "GET", pattern: "/_cluster/settings", params: managerTimeouts + " flat_settings include_defaults local", prepare: s.clusterSettings},
-		{methods: "PUT", pattern: "/_cluster/settings", params: timeouts + " flat_settings", body: required, admin: true, prepare: s.updateClusterSettings},
+		{methods: "PUT", pattern: "/_cluster/settings", params: timeouts + " flat_settings", body: required, admin: true, change: true, prepare: s.updateClusterSettings},
 	}
 }
 
 // settingsDTO is the settings of each scope.
 type settingsDTO struct {
-	Acknowledged bool    `json:"acknowledged,omitempty"`
+	Acknowledged *bool   `json:"acknowledged,omitempty"` // only of a change
 	Persistent   members `json:"persistent"`
 	Transient    members `json:"transient"`
 	Defaults     members `json:"defaults,omitzero"`
+}
+
+func (d settingsDTO) notAcknowledged() any {
+	d.Acknowledged = new(bool)
+	return d
 }
 
 func (s *Server) clusterSettings(c *call) (action, error) {
@@ -66,7 +71,7 @@ func (s *Server) updateClusterSettings(c *call) (action, error) {
 			if err != nil {
 				return nil, err
 			}
-			return ok(settingsDTO{Acknowledged: true, Persistent: settingsTree(applied.Persistent, flat), Transient: settingsTree(applied.Transient, flat)})
+			return ok(settingsDTO{Acknowledged: new(true), Persistent: settingsTree(applied.Persistent, flat), Transient: settingsTree(applied.Transient, flat)})
 		})
 	}, nil
 }
