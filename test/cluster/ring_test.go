@@ -272,6 +272,10 @@ func TestQueueNeedsEveryMember(t *testing.T) {
 	a := c.node(c.join("a"), nil)
 	old := c.join("old", older)
 	c.agree("a old", a.Client, old)
+	beside := c.node(c.open("beside", older), nil) // no member yet
+	if _, err := beside.groups.Create(t.Context(), patch(t, body("q", queued))); !errors.As(err, new(*groups.InvalidError)) {
+		t.Errorf("an older node makes a queue: error %v", err)
+	}
 	if owner, ok := a.Ring().Owner("k"); !ok || owner.ID != "a" {
 		t.Errorf("owner %v", owner)
 	}

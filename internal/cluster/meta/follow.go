@@ -117,7 +117,10 @@ func (c *Client) publishRings() {
 
 // publish tells the listeners of the sets what has changed, until the client is closed.
 func (c *Client) publish() {
-	var kept lastSeen
+	var (
+		kept lastSeen
+		said [kinds]string // what was wrong with a set last
+	)
 	again := time.NewTimer(0)
 	defer again.Stop()
 	for {
@@ -130,8 +133,14 @@ func (c *Client) publish() {
 		v := c.view.Load()
 		failed := false
 		for _, s := range c.sets {
-			if err := s.publish(c.life, v); err != nil && c.life.Err() == nil {
-				failed = true
+			err := s.publish(c.life, v)
+			if err == nil || c.life.Err() != nil {
+				said[s.kind] = ""
+				continue
+			}
+			failed = true
+			if err.Error() != said[s.kind] {
+				said[s.kind] = err.Error()
 				c.config.Log.Error().Err(err).Stringer("set", s.kind).
 					Msg("a change of the cluster's metadata cannot be used here; what was there before stays in force")
 			}

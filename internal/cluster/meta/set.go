@@ -119,7 +119,7 @@ func (s *Set) conditions(v *view, base uint64, change records.Change) ([]clientv
 		if !queues {
 			continue
 		}
-		if m, found := v.tooOld(ring.Since); found {
+		if m, found := v.tooOld(ring.Since, s.client.config.Self); found {
 			return nil, &groups.InvalidError{Reason: fmt.Sprintf(
 				"[queue] of the workload group [%s] needs version %s of every node, and node [%s] is compatible with %s; upgrade that node first, or leave [queue] out",
 				g.Name, ring.Since, m.Name, m.Version)}

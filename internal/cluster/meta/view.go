@@ -237,9 +237,9 @@ func (v *view) ringOf(all []registration) ([]byte, error) {
 	return records.Encode(record, v.ringUnknown)
 }
 
-// tooOld finds a member, registered or of the ring, that is below a version.
-func (v *view) tooOld(version string) (ring.Member, bool) {
-	all := slices.Clone(v.ring.Members())
+// tooOld finds a member that is below a version: this node, or one that is registered or of the ring.
+func (v *view) tooOld(version string, self ring.Member) (ring.Member, bool) {
+	all := append([]ring.Member{self}, v.ring.Members()...)
 	for _, r := range v.registered() {
 		all = append(all, r.Member)
 	}
