@@ -33,8 +33,8 @@ func TestChangesWaitForAllNodes(t *testing.T) {
 		{http.MethodDelete, "/_wlm/workload_group/g?timeout=1ms", "", `"acknowledged":false`},
 	} {
 		a := n.do(r.method, r.path, r.body)
-		if a.status != http.StatusOK || !strings.Contains(string(a.body), r.want) {
-			t.Errorf("%s %s: %d %s, want %s", r.method, r.path, a.status, string(a.body), r.want)
+		if a.status != http.StatusOK || !strings.Contains(a.body, r.want) {
+			t.Errorf("%s %s: %d %s, want %s", r.method, r.path, a.status, a.body, r.want)
 		}
 		if n := asked.Load(); n != int64(i+1) {
 			t.Errorf("%s %s: the other nodes were waited for %d times", r.method, r.path, n-int64(i))
