@@ -8,6 +8,7 @@ SHELL := bash
 FUZZTIME ?= 30s
 SOAK ?= 60s
 COUNT ?= 6
+SEED ?= 1
 BASE ?= HEAD
 BENCH ?= .
 BENCHFLAGS ?=
@@ -17,7 +18,7 @@ PACKAGES ?= ./...
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build the server as ./wlmserver
@@ -83,6 +84,11 @@ bench-http: ## Compare the server over HTTP with bare handlers, HAProxy, nginx (
 .PHONY: bench-publish
 bench-publish: ## Put what the last two measured into docs/performance.md, and draw its plot
 	cd bench && go run ./cmd/publish -page ../docs/performance.md -plot ../docs/img/admission.svg $$(ls peers.json http.json 2>/dev/null)
+
+.PHONY: compat-opensearch
+compat-opensearch: ## Send the same requests to this server and to a real OpenSearch (2 minutes; Maven, JDK 21; SEED)
+	bench/opensearch/node.sh build
+	go test ./test/compat -count 1 -v -timeout 30m -opensearch '$(CURDIR)/bench/opensearch/node.sh' -seed '$(SEED)'
 
 .PHONY: lint
 lint: ## Run golangci-lint (builds it the first time)

@@ -85,6 +85,12 @@ func TestAgreement(t *testing.T) {
 		{"GET /_cat/health?v=x", 400, illegal, ""},
 		{"GET /_cat/health?v=x&help", 200, "", ""},
 		{`POST /books/_search {"size":1.5}`, 200, "", ""},
+		{`POST /books/_search {"track_scores":"-1"}`, 400, illegal, ""},
+		{"GET /books/_search?explain=-1", 400, illegal, ""},
+		{"GET /books/_search?expand_wildcards=", 200, "", ""},
+		{`POST /books/_search {"query":{"exists":{"field":["n"]}}}`, 400, "parsing_exception", ""},
+		{"POST /_msearch {}\n", 400, validation, ""},
+		{`PUT /new {"mappings":{"properties":{"n":{}}}}`, 400, "mapper_parsing_exception", "mapper_parsing_exception"},
 		{`POST /books/_search {"track_total_hits":"x"}`, 400, "number_format_exception", ""},
 		{`POST /books/_search {"sort":[{"n":"up"}]}`, 400, "x_content_parse_exception", illegal},
 		{`PUT /Upper {"nosuch":{}}`, 400, "parse_exception", ""},
@@ -122,6 +128,12 @@ func TestAgreement(t *testing.T) {
 		if got := s.do("GET", path, "").at("error", "resource.type"); got != kind {
 			t.Errorf("%s: a resource of type %v, want %s", path, got, kind)
 		}
+	}
+	if got := s.do("GET", "/?nosuch", ""); got.status != 400 || strings.Contains(got.body, "\n") {
+		t.Errorf("an error of /: %s", got.body)
+	}
+	if got := s.do("GET", "/books?pretty=maybe&format=yaml", ""); got.header.Get("Content-Type") != "application/json; charset=UTF-8" {
+		t.Errorf("a form that cannot be read: %s", got.body)
 	}
 	if got := s.do("POST", "/", ""); got.status != 405 || strings.Contains(got.body, "\n") {
 		t.Errorf("a wrong method of /: %s", got.body)

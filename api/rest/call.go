@@ -149,16 +149,16 @@ func (c *call) checkSize() error {
 	return nil
 }
 
-// readFormat reads how the answer is to look. GET / is pretty unless told otherwise.
+// readFormat reads how the answer is to look.
 func (c *call) readFormat() error {
 	c.format = c.wantedFormat()
 	var prettyErr, humanErr, traceErr error
-	c.pretty, prettyErr = c.flag("pretty", c.path == "/" && (c.r.Method == http.MethodGet || c.r.Method == http.MethodHead))
+	c.pretty, prettyErr = c.flag("pretty", false)
 	c.human, humanErr = c.flag("human", false)
 	c.trace, traceErr = c.flag("error_trace", false)
 	err := cmp.Or(prettyErr, humanErr, traceErr)
 	if err != nil { // nothing that was asked for holds yet
-		c.trace = false
+		c.trace, c.format = false, anyFormat
 	}
 	return err
 }

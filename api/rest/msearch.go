@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -106,7 +107,7 @@ func (c *call) multiItems(body []byte) ([]*search.Request, error) {
 			if len(bytes.TrimSpace(lines[i])) == 0 {
 				break
 			}
-			return nil, illegalArgument("the header in line %d of the multi-search has no search in the line below it", i+1)
+			return nil, &search.ValidationError{Problems: []string{fmt.Sprintf("the header in line %d of the multi-search has no search in the line below it", i+1)}}
 		}
 		item, err := c.multiItem(lines[i], lines[i+1])
 		if err != nil {

@@ -36,9 +36,11 @@ type versionDTO struct {
 	MinIndex      string `json:"minimum_index_compatibility_version"`
 }
 
-func (s *Server) root(*call) (action, error) {
+// root tells who this is, for people to read unless the request says otherwise.
+func (s *Server) root(c *call) (action, error) {
 	n := s.cfg.Node
 	return func() (*answer, error) {
+		c.pretty = c.pretty || !c.query.Has("pretty")
 		return ok(rootDTO{
 			Name:        n.Name,
 			ClusterName: n.ClusterName,

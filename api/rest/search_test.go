@@ -188,7 +188,7 @@ func TestMultiSearchRefusals(t *testing.T) {
 	s := newServer(t)
 	for _, c := range []struct{ name, body, typ, reason string }{
 		{"no newline", "{}\n{}", "illegal_argument_exception", "newline"},
-		{"no search", "{}\n{}\n{}\n", "illegal_argument_exception", "line 3"},
+		{"no search", "{}\n{}\n{}\n", "action_request_validation_exception", "line 3"},
 		{"unknown key", `{"indexx":"a"}` + "\n{}\n", "illegal_argument_exception", "[indexx]"},
 		{"key of a wrong kind", `{"index":{}}` + "\n{}\n", "illegal_argument_exception", "[index]"},
 		{"item of a wrong kind", `{"index":[{}]}` + "\n{}\n", "illegal_argument_exception", "[index]"},

@@ -186,6 +186,8 @@ func (o *options) readPlain(name, value string) (err error) {
 		o.version, err = readBool(name, value)
 	case "seq_no_primary_term":
 		o.seqNo, err = readBool(name, value)
+	case "track_scores", "explain", "profile":
+		_, err = readBool(name, value)
 	}
 	return err
 }

@@ -225,6 +225,9 @@ func (ix *index) readMappings(v *jsondoc.Value) error {
 	}
 	for _, m := range properties.Members {
 		t := m.Value.Member("type")
+		if t == nil && m.Value.Member("properties") == nil {
+			return unreadableMappings(fmt.Sprintf("the field [%s] has no type", m.Name))
+		}
 		if t != nil && !slices.Contains(fieldTypes, t.Text) {
 			return unreadableMappings(fmt.Sprintf("the field [%s] has the type [%s], which there is not", m.Name, t.Text))
 		}

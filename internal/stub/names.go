@@ -72,7 +72,10 @@ func (x *Expansion) Set(name, value string) (err error) {
 
 // readWildcards reads which indices patterns find. All here are open, and none is hidden.
 func (x *Expansion) readWildcards(value string) error {
-	x.Literal = true
+	x.Literal = value != ""
+	if value == "" {
+		return nil
+	}
 	for state := range strings.SplitSeq(value, ",") {
 		switch strings.TrimSpace(state) {
 		case "open", "all":

@@ -24,7 +24,7 @@ func lastParameter(r *search.Request, name string) (string, bool) {
 // which they are read.
 var parameters = []string{
 	"ignore_unavailable", "allow_no_indices", "expand_wildcards", "preference", "terminate_after", "min_score", "size", "from", "timeout", "track_total_hits",
-	"rest_total_hits_as_int", "sort", "_source", "version", "seq_no_primary_term", "phase_took",
+	"rest_total_hits_as_int", "sort", "_source", "version", "track_scores", "explain", "seq_no_primary_term", "phase_took",
 	"allow_partial_search_results", "search_type", "max_concurrent_shard_requests", "batched_reduce_size",
 	"pre_filter_shard_size",
 }

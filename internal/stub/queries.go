@@ -89,8 +89,8 @@ var rangeParts = []string{"gt", "gte", "lt", "lte", "from", "to", "include_lower
 func checkParts(body []byte, q jsondoc.Member) error {
 	switch q.Name {
 	case "exists":
-		if q.Value.Member("field") == nil {
-			return parseFault(body, q.Value, "[exists] needs a [field]")
+		if f := q.Value.Member("field"); f == nil || !f.Scalar() {
+			return parseFault(body, q.Value, "[exists] needs a [field], the name of one")
 		}
 	case "terms":
 		for _, m := range q.Value.Members {

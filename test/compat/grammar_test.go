@@ -404,7 +404,7 @@ func (g *gen) count() *request {
 	if g.chance(0.2) {
 		r = jsonRequest("GET", r.path, "")
 	}
-	r.query = append(g.which(), g.some(0.05, "q="+g.one("*:*", "t:one"), "min_score="+g.one("0.5", "¡x"), "terminate_after="+g.one("1", "¡x"), "q=*:*&df=t", "¡lenient=true")...)
+	r.query = append(g.which(), g.some(0.05, "¡q="+g.one("*:*", "t:one"), "min_score="+g.one("0.5", "¡x"), "terminate_after="+g.one("1", "¡x"), "¡q=*:*&df=t", "¡lenient=true")...)
 	return r
 }
 
