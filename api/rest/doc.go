@@ -35,6 +35,15 @@
 // a document like every other answer. The statistics of groups come in pages (statspage.go): a token names the last row of
 // a page and all the rows there were, and leads nowhere once those have changed.
 //
+// # Several nodes
+//
+// What a node tells or does for itself is a part of an answer (view.go): statistics, tasks, rows of tables. A node alone has one part to
+// make its answer of. In a cluster it asks the nodes that are meant (discovery.go), all at once, for theirs, by sending them the
+// request as it came, with the user that it has found; ServeLocal (local.go) answers such a request with the part alone, in JSON. So
+// the fields of a part are what nodes of different versions must agree on: one that is not there counts as zero, or not known. Who
+// gives no answer in time is counted, and keeps nobody else's part away. What is about one task is answered by its node. How nodes reach
+// one another is nothing that this package knows: see Cluster.
+//
 // # Control
 //
 // For tests of clients a server can have routes under /_stub (control.go), where faults are scripted (package faults), what came in

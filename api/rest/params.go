@@ -26,7 +26,7 @@ func parseQuery(raw string) (url.Values, error) {
 // everywhere are the query parameters that every path knows.
 const everywhere = "pretty human filter_path format error_trace"
 
-// timeouts are the parameters that bound what several nodes must agree on. On one node they have no effect.
+// timeouts are the parameters that bound what several nodes must agree on, or have to say. On one node they have no effect.
 const timeouts = "timeout " + managerTimeouts
 
 // managerTimeouts are those of them that reading has, too.
