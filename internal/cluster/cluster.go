@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,7 +31,9 @@ type Config struct {
 	MemberTTL time.Duration // how long a silent node stays a member
 	Lease     time.Duration // how long a silent session keeps its permits
 
-	Listener  net.Listener // for other nodes; the cluster closes it
+	Listener net.Listener // for other nodes; the cluster closes it
+	// Dial connects to another node's address; nil: over TCP.
+	Dial      func(ctx context.Context, address string) (net.Conn, error)
 	Transport certificate.Files
 	Failures  shard.Failures // how errors of shards travel
 	Last      meta.Keeper    // of the metadata seen last
@@ -84,7 +87,7 @@ func Open(ctx context.Context, c Config) (*Cluster, error) {
 func (k *Cluster) peerConfig() peer.Config {
 	return peer.Config{
 		ClusterName: k.config.Name, Self: func() ring.Member { return k.config.Self }, Certificate: k.shown,
-		Failures: k.config.Failures, Log: k.config.Log,
+		Failures: k.config.Failures, Dial: k.config.Dial, Log: k.config.Log,
 	}
 }
 
@@ -177,7 +180,7 @@ func (k *Cluster) Settle(ctx context.Context) error {
 func (k *Cluster) settle(ctx context.Context, m ring.Member, revision uint64) error {
 	for {
 		err := k.peers.Await(ctx, m, revision)
-		if err == nil || !k.member(m) {
+		if err == nil || !slices.Contains(k.meta.Members(), m) {
 			return nil
 		}
 		select {
@@ -186,15 +189,6 @@ func (k *Cluster) settle(ctx context.Context, m ring.Member, revision uint64) er
 			return fmt.Errorf("node [%s] has not applied the change: %w", m.Name, err)
 		}
 	}
-}
-
-func (k *Cluster) member(m ring.Member) bool {
-	for _, x := range k.meta.Members() {
-		if x == m {
-			return true
-		}
-	}
-	return false
 }
 
 // Health is how the cluster is, as this node sees it.
