@@ -47,7 +47,7 @@ func openMetadata(ctx context.Context, c Config, id, httpAddress string, db *sto
 			},
 		},
 		MemberTTL: c.Cluster.MemberTTL, Lease: c.Cluster.Lease,
-		Listener: listener,
+		Listener: listener, Dial: c.Transport.Dial,
 		Transport: certificate.Files{
 			Keys: "transport.ssl", Certificate: c.Transport.Certificate, Key: c.Transport.Key, Authorities: c.Transport.Authorities, Mutual: true,
 		},

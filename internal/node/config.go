@@ -1,8 +1,10 @@
 package node
 
 import (
+	"context"
 	"io"
 	"maps"
+	"net"
 	"slices"
 	"strconv"
 	"time"
@@ -73,6 +75,9 @@ type TransportConfig struct {
 	Host                          string
 	Port                          int    // 0 = any free one
 	Certificate, Key, Authorities string // PEM files; "" for all = no TLS, and only this machine
+
+	// Dial connects to another node's address; nil = over TCP. It comes from the program that embeds the node, never from a file.
+	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
 // LogConfig says what is logged and how.

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"time"
@@ -36,12 +37,17 @@ type Config struct {
 	// KeepAlive is how long a connection may be silent before it is asked whether it still is one; 0: 10 s, which also is the least
 	// that the calling side can do. The answer may take half of that.
 	KeepAlive time.Duration
-	Log       zerolog.Logger
+	// Dial connects to a member's address; nil: over TCP.
+	Dial func(ctx context.Context, address string) (net.Conn, error)
+	Log  zerolog.Logger
 }
 
 func (c *Config) complete() {
 	if c.Failures == nil {
 		c.Failures = textOnly{}
+	}
+	if c.Dial == nil {
+		c.Dial = c.dial
 	}
 	if c.KeepAlive == 0 {
 		c.KeepAlive = keepAlive

@@ -83,7 +83,7 @@ func (p *Peers) connect(to ring.Member) (*grpc.ClientConn, error) {
 	retry.BaseDelay, retry.MaxDelay = firstRetry, lastRetry
 	return grpc.NewClient("passthrough:///"+to.Transport,
 		grpc.WithTransportCredentials(p.config.credentials(nil)),
-		grpc.WithContextDialer(p.config.dial),
+		grpc.WithContextDialer(p.config.Dial),
 		grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDisableRetry(), // who calls knows better what may be done twice
