@@ -21,6 +21,10 @@ func (r *replay) compareTable(c *recorded, a answer) (all []string) {
 	if strings.Contains(c.Path, "help") {
 		return append(all, subsequence(cells(ours), cells(theirs))...)
 	}
+	if strings.HasPrefix(c.Path, "/_cat/tasks") { // which have no order
+		r.orderRows(ours)
+		r.orderRows(theirs)
+	}
 	if len(ours) != len(theirs) {
 		return append(all, fmt.Sprintf("%d lines, recorded %d", len(ours), len(theirs)))
 	}
@@ -28,6 +32,19 @@ func (r *replay) compareTable(c *recorded, a answer) (all []string) {
 		all = append(all, r.compareLine(strings.Fields(ours[i]), strings.Fields(theirs[i]))...)
 	}
 	return all
+}
+
+// orderRows sorts rows of tasks, below the headings, by what they do and by their ids.
+func (r *replay) orderRows(rows []string) {
+	first := 0
+	if strings.HasPrefix(rows[0], "action ") {
+		first = 1
+	}
+	key := func(row string) string {
+		words := strings.Fields(r.ids.Replace(row))
+		return strings.Join(words[:min(2, len(words))], " ")
+	}
+	slices.SortStableFunc(rows[first:], func(a, b string) int { return strings.Compare(key(a), key(b)) })
 }
 
 func (r *replay) compareLine(ours, theirs []string) (all []string) {
@@ -41,6 +58,9 @@ func (r *replay) compareLine(ours, theirs []string) (all []string) {
 		return []string{fmt.Sprintf("%d words, recorded %d: %q", len(ours), len(theirs), ours)}
 	}
 	for i := range ours {
+		if t, o := taskID.FindStringSubmatch(theirs[i]), taskID.FindStringSubmatch(ours[i]); t != nil && o != nil && r.tasked[t[1]] == "" {
+			r.learnTask(t[1], o[1])
+		}
 		if id.MatchString(theirs[i]) && id.MatchString(ours[i]) && r.known[theirs[i]] == "" && theirs[i] != defaultGroup {
 			r.learn(theirs[i], ours[i])
 		}
@@ -52,18 +72,23 @@ func (r *replay) compareLine(ours, theirs []string) (all []string) {
 }
 
 var (
+	taskID = regexp.MustCompile(`^[A-Za-z0-9_-]{22}:([0-9]+)$`)
 	id     = regexp.MustCompile(`^[A-Za-z0-9_-]{22}$`)
-	digits = regexp.MustCompile(`-?[0-9]+(\.[0-9]+)?`)
-	unit   = regexp.MustCompile(`^#(b|kb|mb|gb|nanos|micros|ms|s|m|h|d)$`)
+	figure = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?(b|kb|mb|gb|nanos|micros|ms|s|m|h|d|%)?$`)
+	clock  = regexp.MustCompile(`^[0-9]{2}:[0-9]{2}:[0-9]{2}$`)
 )
 
-// shape is a cell without its figures: those are the machine's.
+// shape is a cell, or what kind of figure it is: figures are the machine's.
 func shape(word string) string {
-	s := digits.ReplaceAllString(word, "#")
-	if unit.MatchString(s) {
-		return "#unit"
+	switch m := figure.FindStringSubmatch(word); {
+	case m != nil && m[2] != "":
+		return "a figure with its unit"
+	case m != nil:
+		return "a figure"
+	case clock.MatchString(word):
+		return "a time of day"
 	}
-	return s
+	return word
 }
 
 // subsequence lists the lines of ours that are not among theirs, in their order. The first two cells are compared.
