@@ -50,7 +50,7 @@ func (d *discovery) means(expressions []string, m Member) bool {
 func (d *discovery) after(x string, m Member, in bool) bool {
 	if key, value, ok := strings.Cut(x, ":"); ok && net.ParseIP(x) == nil && x != m.TransportAddress {
 		switch {
-		case value == "true" && m.hasRole(key), value != "" && m.Attributes[key] == value:
+		case value == "true" && m.hasRole(key), m.hasAttribute(key, value):
 			return true
 		case value == "false" && m.hasRole(key):
 			return false
@@ -61,8 +61,31 @@ func (d *discovery) after(x string, m Member, in bool) bool {
 	if n := d.s.cfg.Node; m.ID == n.ID {
 		names = append(names, n.Host, n.IP)
 	}
-	return in || slices.ContainsFunc(names, func(name string) bool {
-		matched, err := path.Match(x, name)
-		return err == nil && matched
-	})
+	return in || slices.ContainsFunc(names, func(name string) bool { return matches(x, name) })
+}
+
+// hasRole says whether the node has a role; that of one without any is coordinating_only.
+func (m Member) hasRole(role string) bool {
+	switch role {
+	case "coordinating_only":
+		return len(m.Roles) == 0
+	case "master":
+		role = "cluster_manager"
+	}
+	return slices.Contains(m.Roles, role)
+}
+
+// hasAttribute says whether the node has an attribute; both may be patterns.
+func (m Member) hasAttribute(key, value string) bool {
+	for k, v := range m.Attributes {
+		if matches(key, k) && matches(value, v) {
+			return true
+		}
+	}
+	return false
+}
+
+func matches(pattern, s string) bool {
+	matched, err := path.Match(pattern, s)
+	return err == nil && matched
 }

@@ -139,7 +139,3 @@ func (m Member) port() string {
 	_, port, _ := net.SplitHostPort(m.TransportAddress)
 	return port
 }
-
-func (m Member) hasRole(role string) bool {
-	return slices.Contains(m.Roles, role) || role == "master" && slices.Contains(m.Roles, "cluster_manager")
-}

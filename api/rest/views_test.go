@@ -147,6 +147,9 @@ func TestNodeExpressions(t *testing.T) {
 		"127.0.0.1":                   "a-id b-id c-id",
 		"data:true":                   "a-id b-id",
 		"ingest:true":                 "b-id c-id", // b knows of itself that it is one
+		"ra*:r*":                      "c-id",
+		"rack:r2":                     "",
+		"coordinating_only:true":      "",
 		"rack:r1":                     "c-id",
 		"_all,data:false":             "c-id",
 		"data:true,alpha":             "a-id b-id",
