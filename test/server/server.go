@@ -42,6 +42,9 @@ type job struct {
 	Plain     bool     `json:"plain"`  // without verification and history, as users run it
 	Bare      bool     `json:"bare"`   // serve by net/http alone
 	Forget    bool     `json:"forget"` // check the history and keep none of it
+
+	Journal string            `json:"journal"` // file to which the history is appended as it happens
+	Links   map[string]string `json:"links"`   // addresses of other nodes, and where they are reached instead
 }
 
 // Report is what the process leaves when it has stopped in order.
@@ -53,6 +56,13 @@ type Report struct {
 
 // Main runs the tests, or, in the process that a test has started, the server. It does not return.
 func Main(m *testing.M) {
+	Serve()
+	os.Exit(m.Run())
+}
+
+// Serve runs the server in the process that a test has started, and does not return there; in any other it does nothing. It is for a
+// TestMain that does more than [Main].
+func Serve() {
 	if j := os.Getenv(childVariable); j != "" {
 		if err := serve(j); err != nil {
 			fmt.Fprintln(os.Stderr, "server:", err)
@@ -60,7 +70,6 @@ func Main(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
 }
 
 func serve(text string) error {
@@ -92,20 +101,34 @@ func serve(text string) error {
 			violations = append(violations, v)
 		}))
 	}
+	if len(j.Links) > 0 {
+		config.Transport.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+			if link, ok := j.Links[address]; ok {
+				address = link
+			}
+			return new(net.Dialer).DialContext(ctx, "tcp", address)
+		}
+	}
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, syscall.SIGTERM)
+	record, err := newRecord(&recorder, j)
+	if err != nil {
+		return err
+	}
 	n, err := node.Start(context.Background(), config)
 	if err != nil {
 		return err
 	}
 	fmt.Println(n.URL())
-	record := newRecord(&recorder, !j.Forget)
 	collectUntil(term)
 	if err := n.Shutdown(context.Background()); err != nil {
 		return err
 	}
 	signal.Stop(term)
-	r := record.finish()
+	r, err := record.finish()
+	if err != nil {
+		return err
+	}
 	mu.Lock()
 	defer mu.Unlock()
 	if err := goleak.Find(goleak.IgnoreTopFunction("os/signal.signal_recv")); err != nil {
@@ -138,17 +161,27 @@ func collectUntil(term <-chan os.Signal) {
 type record struct {
 	recorder *wlm.Recorder
 	keep     bool
+	journal  *Journal // nil: none
 	checker  history.Checker
 	events   []wlm.Event
+	err      error // of the journal
 	stop     chan struct{}
 	stopped  sync.WaitGroup
 }
 
-func newRecord(recorder *wlm.Recorder, keep bool) *record {
-	r := &record{recorder: recorder, keep: keep, stop: make(chan struct{})}
+func newRecord(recorder *wlm.Recorder, j job) (*record, error) {
+	r := &record{recorder: recorder, keep: !j.Forget && j.Journal == "", stop: make(chan struct{})}
+	// Often enough that what lies in the recorder is little beside the server's own memory.
+	pause := 50 * time.Millisecond
+	if j.Journal != "" {
+		var err error
+		if r.journal, err = CreateJournal(j.Journal); err != nil {
+			return nil, err
+		}
+		pause = journalPause
+	}
 	r.stopped.Go(func() {
-		// Often enough that what lies in the recorder is little beside the server's own memory.
-		tick := time.NewTicker(50 * time.Millisecond)
+		tick := time.NewTicker(pause)
 		defer tick.Stop()
 		for {
 			select {
@@ -159,7 +192,7 @@ func newRecord(recorder *wlm.Recorder, keep bool) *record {
 			}
 		}
 	})
-	return r
+	return r, nil
 }
 
 func (r *record) take() {
@@ -170,10 +203,13 @@ func (r *record) take() {
 	if r.keep {
 		r.events = append(r.events, events...)
 	}
+	if r.journal != nil && len(events) > 0 && r.err == nil {
+		r.err = r.journal.Append(events)
+	}
 }
 
 // finish checks the end of the history and reports on all of it.
-func (r *record) finish() Report {
+func (r *record) finish() (Report, error) {
 	close(r.stop)
 	r.stopped.Wait()
 	r.take()
@@ -182,7 +218,10 @@ func (r *record) finish() Report {
 	if err := r.checker.Err(); err != nil {
 		out.Violations = append(out.Violations, err.Error())
 	}
-	return out
+	if r.journal != nil {
+		r.err = errors.Join(r.err, r.journal.Close())
+	}
+	return out, r.err
 }
 
 func leave(file string, r Report) error {
@@ -300,6 +339,23 @@ func (p *Process) Restart(overrides ...string) *Process {
 	return start(p.t, p.data, job{Overrides: overrides})
 }
 
+// Member says how a server that is a node of a cluster is started.
+type Member struct {
+	Data      string   // folder; one that is used again is that node's
+	Overrides []string // of its configuration, key=value each
+	// Journal is a file to which the history is appended as it happens, so that it outlives a kill; see [ReadJournal]. The report has no
+	// events then.
+	Journal string
+	// Links are addresses of other nodes, and where they are reached instead.
+	Links map[string]string
+}
+
+// StartMember is Start for a node of a cluster.
+func StartMember(t testing.TB, m Member) *Process {
+	t.Helper()
+	return start(t, m.Data, job{Overrides: m.Overrides, Journal: m.Journal, Links: m.Links})
+}
+
 func start(t testing.TB, data string, what job) *Process {
 	t.Helper()
 	p := &Process{t: t, data: data, log: &tail{}}
@@ -378,6 +434,19 @@ func (p *Process) Kill() {
 	_ = p.cmd.Wait() // "signal: killed"
 }
 
+// Pause stops the process as it is; it does nothing, and its connections stay. Resume has it go on.
+func (p *Process) Pause() { p.signal(syscall.SIGSTOP) }
+
+// Resume has a paused process go on.
+func (p *Process) Resume() { p.signal(syscall.SIGCONT) }
+
+func (p *Process) signal(s syscall.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Error(err)
+	}
+}
+
 // Collect has the process collect its garbage, and gives what is left: its goroutines, without those of Go's runtime, which come and
 // go, and the bytes that are in use on its heap.
 func (p *Process) Collect() (goroutines int, heap int64) {
@@ -398,9 +467,7 @@ func (p *Process) Collect() (goroutines int, heap int64) {
 // Terminate sends SIGTERM and returns at once. Wait has to follow.
 func (p *Process) Terminate() {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		p.t.Error(err)
-	}
+	p.signal(syscall.SIGTERM)
 }
 
 // Wait waits for the end of a process that was told to stop, and checks what it left.
