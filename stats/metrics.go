@@ -108,6 +108,7 @@ func (r *Reader) nodeMetrics() []Metric {
 			}},
 		evictions,
 		single("wlmserver_unattributed_total", "Searches let run because their group throttles by a user or role that they do not have.", Counter, float64(t.Unattributed)),
+		single("wlmserver_unused_permits_total", "Permits of shared limits that came when nobody waited any more, and went back.", Counter, float64(t.Unused)),
 		single("wlmserver_sweep_recovered_total", "Waiters that only the backstop sweep found. Anything but 0 is a defect.", Counter, float64(t.Recovered)),
 		single("wlmserver_permits_reclosed_total", "Permits that were closed a second time. Anything but 0 is a defect.", Counter, float64(t.Reclosed)),
 		single("wlmserver_tasks", "Tasks that run now, parked searches included.", Gauge, float64(r.source.Tasks.Len())),

@@ -243,6 +243,7 @@ func TestMetrics(t *testing.T) {
 			`wlmserver_evictions_total{cause="user"}`:               1,
 			`wlmserver_evictions_total{cause="shutdown"}`:           0,
 			"wlmserver_unattributed_total":                          1,
+			"wlmserver_unused_permits_total":                        0,
 			"wlmserver_sweep_recovered_total":                       0,
 			"wlmserver_permits_reclosed_total":                      0,
 			"wlmserver_tasks":                                       1,

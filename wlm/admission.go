@@ -34,8 +34,8 @@ type Admission struct {
 	waits    sync.Pool  // of *wait
 	born     time.Time  // when the clock showed 0
 
-	unattributed, recovered, reclosed atomic.Uint64
-	evictions                         sync.Map // cause name → *atomic.Uint64
+	unattributed, unused, recovered, reclosed atomic.Uint64
+	evictions                                 sync.Map // cause name → *atomic.Uint64
 }
 
 // Option changes how an [Admission] is made.
@@ -254,7 +254,7 @@ func (a *Admission) Counters() []GroupCounters {
 // Totals reads what is counted over all groups.
 func (a *Admission) Totals() Totals {
 	t := Totals{
-		Unattributed: a.unattributed.Load(), Recovered: a.recovered.Load(), Reclosed: a.reclosed.Load(),
+		Unattributed: a.unattributed.Load(), Unused: a.unused.Load(), Recovered: a.recovered.Load(), Reclosed: a.reclosed.Load(),
 		EvictedBy: make(map[string]uint64),
 	}
 	for _, g := range a.policy.Load().all() {

@@ -272,6 +272,9 @@ func (b *bucket) answerLocked(m sharedtier.Message, s *step) {
 
 // sendLocked puts a message into the outbox. Without a session there is nobody to tell: the next one begins with all there is to know.
 func (b *bucket) sendLocked(m sharedtier.Message) {
+	if m.Kind == sharedtier.Unused {
+		b.a.unused.Add(1)
+	}
 	if b.session != nil {
 		b.outbox = append(b.outbox, m)
 	}

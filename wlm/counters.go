@@ -117,6 +117,7 @@ type Totals struct {
 	Waiters            int64
 	Tracked, Untracked int64
 	Unattributed       uint64            // searches let pass because the throttle attribute had no value for them
+	Unused             uint64            // permits of the shared tier that came when nobody waited any more, and went back
 	Recovered          uint64            // waiters that only the backstop sweep found: always 0 unless something is broken
 	Reclosed           uint64            // second closes of a permit: always 0 unless something is broken
 	EvictedBy          map[string]uint64 // evictions by the name of their cause

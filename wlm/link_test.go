@@ -225,6 +225,9 @@ func TestNewestPendingIsRefused(t *testing.T) {
 		if sent := link.take(); len(sent) != 2 || sent[0].Kind != sharedtier.Want || sent[0].Depth != 0 || sent[1].Kind != sharedtier.Unused || sent[1].Permit != permit(3) {
 			t.Errorf("sent %v", sent)
 		}
+		if n := h.Totals().Unused; n != 1 {
+			t.Errorf("%d permits are counted as unused", n)
+		}
 		h.Receive(wlm.BucketKey{Group: "nosuch", Attribute: groups.ByGroup}, link, sharedtier.Message{Kind: sharedtier.Grant, Permit: permit(3)})
 		finishAll(all)
 	})
