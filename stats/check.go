@@ -18,6 +18,7 @@ const settling = time.Second
 // Check is what a node finds when it checks itself.
 type Check struct {
 	Buckets, Waiting, Running int
+	Shared                    []wlm.SharedPermit // that searches run under
 
 	// Disagreements says what is wrong; it is empty unless something is broken.
 	Disagreements []string
@@ -32,7 +33,7 @@ func (r *Reader) Check(ctx context.Context) Check {
 	first := r.compare()
 	c := Check{
 		Buckets: first.Buckets, Waiting: len(first.Waiting), Running: len(first.Running),
-		Disagreements: first.Violations,
+		Shared: first.Shared, Disagreements: first.Violations,
 	}
 	if len(first.suspects) == 0 {
 		return c

@@ -3,6 +3,7 @@ package wlm_test
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -106,6 +107,9 @@ func TestSessionBreaks(t *testing.T) {
 		synctest.Wait()
 		if c := h.counters(id); c.Waiters != 3 || c.QueuedCurrent != 0 {
 			t.Fatalf("counters %+v", c)
+		}
+		if got, want := h.Check().Shared, []wlm.SharedPermit{{Bucket: key, Epoch: permit(1).Epoch, Seq: permit(1).Seq}}; !slices.Equal(got, want) {
+			t.Errorf("permits of the shared tier: %v, want %v", got, want)
 		}
 
 		second := l.renew(h, &handSession{})

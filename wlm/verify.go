@@ -102,6 +102,13 @@ type Check struct {
 	Buckets    int       // that are in use
 	Waiting    []*Ticket // parked searches
 	Running    []*Ticket // searches whose permits count against a limit
+	Shared     []SharedPermit
+}
+
+// SharedPermit names a permit of the shared tier that a search runs under, as its owner has named it.
+type SharedPermit struct {
+	Bucket     BucketKey
+	Epoch, Seq uint64
 }
 
 // Check checks every bucket against the invariants and lists what is in them. Buckets are read one after the other, while
@@ -116,6 +123,9 @@ func (a *Admission) Check() Check {
 				c.Violations = append(c.Violations, b.violationsLocked(true)...)
 				c.Waiting = slices.AppendSeq(c.Waiting, b.queue.all())
 				c.Running = slices.AppendSeq(c.Running, b.running.all())
+				for _, p := range b.heldLocked() {
+					c.Shared = append(c.Shared, SharedPermit{b.key, p.Epoch, p.Seq})
+				}
 			}
 			b.mu.Unlock()
 		}
