@@ -345,7 +345,7 @@ func (c *Client) take(v *view, before *view) error {
 	}
 	c.mu.Lock()
 	now := c.view.Load()
-	other := now.schema.Cluster != "" && v.schema.Cluster != now.schema.Cluster || before != nil && v.revision < before.revision
+	other := now.schema.Cluster != "" && v.schema.Cluster != now.schema.Cluster || before != nil && v.revision < before.newest()
 	switch {
 	case other:
 		c.replaceLocked(v)

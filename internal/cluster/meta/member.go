@@ -217,11 +217,15 @@ func (c *Client) keepAlive(m *membership, lease *clientv3.LeaseGrantResponse) er
 			return context.Cause(m.ctx)
 		}
 		next.Reset(apart)
-		sent := time.Now()
+		sent, known := time.Now(), c.view.Load().newest()
 		answer, err := c.beat(m.ctx, lease.ID, apart)
 		switch {
 		case err == nil:
 			c.liveUntil(sent, answer.TTL)
+			if uint64(answer.Revision) < known {
+				// Either a member of etcd lags, or its data were replaced by earlier ones, of which the watch would not tell.
+				_ = c.read(m.ctx)
+			}
 		case errors.Is(err, rpctypes.ErrLeaseNotFound):
 			return err
 		case m.ctx.Err() == nil:

@@ -133,6 +133,15 @@ func (v *view) with(k kind, set records.Set) *view {
 	return &next
 }
 
+// newest is the newest revision that the view knows of: its own, or that of a change which this node has made itself.
+func (v *view) newest() uint64 {
+	newest := v.revision
+	for _, set := range v.sets {
+		newest = max(newest, set.Revision)
+	}
+	return newest
+}
+
 // kindOf tells of which set a key is.
 func kindOf(prefix string, key []byte) (kind, bool) {
 	name, ok := strings.CutPrefix(string(key), prefix+setsKey+"/")

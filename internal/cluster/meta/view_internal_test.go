@@ -295,3 +295,45 @@ func TestManyOperations(t *testing.T) {
 		}
 	}
 }
+
+// A reading that brings an earlier revision than was known when it began says that etcd's data were replaced, also where
+// only an own change made the later one known.
+func TestDataOfAnEarlierTime(t *testing.T) {
+	for _, own := range []bool{false, true} {
+		s := newStore()
+		s.commit(map[string]string{"sets/groups": "x", "sets/groups/a": "1"})
+		earlier := s.all()
+		revision := uint64(s.revision)
+		c := newClient(Config{Prefix: prefix})
+		take := func(kvs []*mvccpb.KeyValue, revision uint64, before *view) {
+			t.Helper()
+			v, err := read(prefix, kvs, revision)
+			if err == nil {
+				err = c.take(v, before)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		take(earlier, revision, nil)
+		s.commit(map[string]string{"sets/groups": "y", "sets/groups/b": "2"})
+		if own {
+			now := s.sets[s.revision][groupsSet]
+			if err := c.change(func(v *view) (*view, error) { return v.with(groupsSet, now), nil }); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			take(s.all(), uint64(s.revision), nil)
+		}
+		// One that began before is only late.
+		late := emptyView()
+		take(earlier, revision, late)
+		if got := text(c.view.Load().sets[groupsSet]); got != "a=1 b=2 " {
+			t.Errorf("own %t: after a late reading: %s", own, got)
+		}
+		take(earlier, revision, c.view.Load())
+		if got := text(c.view.Load().sets[groupsSet]); got != "a=1 " || c.view.Load().revision != revision {
+			t.Errorf("own %t: %s", own, got)
+		}
+	}
+}
