@@ -2,12 +2,15 @@ package stub
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/wlmserver/wlmserver/internal/jsondoc"
+	"github.com/wlmserver/wlmserver/internal/shard"
 	"github.com/wlmserver/wlmserver/search"
 )
 
@@ -46,32 +49,107 @@ func (e *Engine) Bulk(index string, body []byte) (BulkResult, error) {
 		return BulkResult{}, err
 	}
 	r := BulkResult{Items: make([]BulkItem, len(actions))}
-	for i, a := range actions {
-		r.Items[i] = e.carryOut(a)
-		r.Errors = r.Errors || r.Items[i].Err != nil
+	b := batches{engine: e, actions: actions, items: r.Items}
+	for i := range actions {
+		b.add(i)
+	}
+	b.run()
+	for _, item := range r.Items {
+		r.Errors = r.Errors || item.Err != nil
 	}
 	r.Took = time.Since(start)
 	return r, nil
 }
 
-func (e *Engine) carryOut(a action) BulkItem {
-	item := BulkItem{Action: a.name, Index: a.index, ID: a.id, HasID: a.hasID}
-	switch a.name {
-	case "index", "create":
-		if a.hasID && a.id == "" {
-			item.Err = &search.InvalidError{Reason: "_id must not be empty; leave it out to be given one"}
-			break
+// batches carries out the actions of a bulk request: those on shards whose only copy is here one after another, the others together,
+// shard by shard. What concerns one document keeps its order.
+type batches struct {
+	engine  *Engine
+	actions []action
+	items   []BulkItem
+	byShard map[batchKey]*batch
+}
+
+type batchKey struct {
+	index *index
+	shard int
+}
+
+// batch is what is to be done on one shard.
+type batch struct {
+	batchKey
+	items      []int
+	operations []shard.Operation
+}
+
+// add begins with an action.
+func (b *batches) add(i int) {
+	a := &b.actions[i]
+	b.items[i] = BulkItem{Action: a.name, Index: a.index, ID: a.id, HasID: a.hasID}
+	if a.hasID && a.id == "" && (a.name == "index" || a.name == "create") {
+		b.items[i].Err = &search.InvalidError{Reason: "_id must not be empty; leave it out to be given one"}
+		return
+	}
+	if a.id == "" {
+		*a = putting(a.index, a.id, a.source, a.name == "create")
+	}
+	ix, op, err := b.engine.prepare(*a)
+	if err != nil {
+		b.items[i].Err = err
+		return
+	}
+	key := batchKey{ix, ix.router.shard(op.ID)}
+	of := b.byShard[key]
+	if of == nil && ix.now.Load().alone(key.shard, b.engine.self) {
+		r, err := b.engine.write(ix, &op)
+		b.settle(i, r, err)
+		return
+	}
+	if of == nil {
+		of = &batch{batchKey: key}
+		if b.byShard == nil {
+			b.byShard = make(map[batchKey]*batch)
 		}
-		item.Result, item.Err = e.PutDocument(a.index, a.id, a.source, a.name == "create")
-	case "update":
-		item.Result, item.Err = e.UpdateDocument(a.index, a.id, a.source)
-	case "delete":
-		item.Result, item.Err = e.DeleteDocument(a.index, a.id)
+		b.byShard[key] = of
 	}
-	if item.Err == nil {
-		item.ID = item.Result.ID
+	of.items = append(of.items, i)
+	of.operations = append(of.operations, op)
+}
+
+// settle notes what became of an action. When its index was deleted meanwhile, it is made anew.
+func (b *batches) settle(i int, r DocumentResult, err error) {
+	if errors.Is(err, errIndexClosed) {
+		r, err = b.engine.carryOut(b.actions[i])
 	}
-	return item
+	b.items[i].Result, b.items[i].Err = r, err
+	if err == nil {
+		b.items[i].ID = r.ID
+	}
+}
+
+// batchesAtOnce bounds how many shards one bulk request works on at once.
+const batchesAtOnce = 16
+
+// run carries out what was put together.
+func (b *batches) run() {
+	var running sync.WaitGroup
+	slots := make(chan struct{}, batchesAtOnce)
+	for _, of := range b.byShard {
+		slots <- struct{}{}
+		running.Go(func() {
+			defer func() { <-slots }()
+			written, err := b.engine.send(of.index, of.shard, of.operations)
+			for at, i := range of.items {
+				if err != nil {
+					b.settle(i, DocumentResult{}, err)
+					continue
+				}
+				o := &written.Outcomes[at]
+				b.settle(i, of.index.result(of.operations[at].ID, o, written), o.Err)
+			}
+		})
+	}
+	running.Wait()
 }
 
 // parseBulk reads a bulk body without carrying anything out.
@@ -122,8 +200,9 @@ func parseBulk(index string, body []byte) ([]action, error) {
 
 var (
 	bulkActions = []string{"index", "create", "update", "delete"}
-	// bulkIgnored are parts of an action that change nothing here: there is one
-	// copy of each shard, no alias, no pipeline, and updates repeat as needed.
+	// bulkIgnored are parts of an action that change nothing here: documents lie
+	// where their id says, there is no alias, no pipeline, and updates repeat as
+	// needed.
 	bulkIgnored = []string{"routing", "_routing", "require_alias", "retry_on_conflict", "pipeline", "dynamic_templates"}
 )
 

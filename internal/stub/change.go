@@ -16,23 +16,6 @@ func (ix *index) open() error {
 	return nil
 }
 
-// change replaces what may change of the index by what f makes of a copy, unless f
-// fails.
-func (ix *index) change(f func(*dynamic) error) error {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	if ix.closed { // deleted meanwhile
-		return &search.IndexNotFoundError{Index: ix.name}
-	}
-	d := *ix.now.Load()
-	d.settings = slices.Clone(d.settings)
-	if err := f(&d); err != nil {
-		return err
-	}
-	ix.now.Store(&d)
-	return nil
-}
-
 // SetClosed closes indices, or opens them, and returns their names. A closed index
 // keeps its documents, and is neither searched nor written to. Names and patterns
 // are those of Expand.
@@ -44,13 +27,13 @@ func (e *Engine) SetClosed(pattern string, rules Expansion, closed bool) ([]stri
 	names := make([]string, len(found))
 	for i, ix := range found {
 		names[i] = ix.name
-		err := ix.change(func(d *dynamic) error {
-			d.shut = closed
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
+	}
+	err = e.redefine(found, func(d *dynamic) error {
+		d.shut = closed
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return names, nil
 }
@@ -61,8 +44,8 @@ var private = []string{"index.search.throttled", "index.uuid", "index.creation_d
 // ChangeSettings changes settings of indices as the body says: an object of them,
 // or one that holds it under settings. A null goes back to the default. Searches
 // that have begun keep the costs they began with. Besides errors of the body it
-// returns *PrivateSettingError and *search.InvalidError, and then nothing has changed;
-// and *FullError, and then the first of several indices may have.
+// returns *PrivateSettingError, *search.InvalidError and *FullError, and then nothing
+// has changed.
 func (e *Engine) ChangeSettings(pattern string, rules Expansion, body []byte) error {
 	root, err := parseObject(body)
 	if err != nil {
@@ -79,30 +62,17 @@ func (e *Engine) ChangeSettings(pattern string, rules Expansion, body []byte) er
 	if err != nil {
 		return err
 	}
-	// What is wrong with a change is wrong with it for every index, and so for the first.
-	for _, ix := range found {
-		err := ix.change(func(d *dynamic) error {
-			if err := d.apply(changes, e.config.Defaults); err != nil {
-				return err
-			}
-			before := d.extra
-			d.extra = max(0, d.size()-ix.size)
-			return e.stored.take(d.extra - before)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return e.redefine(found, func(d *dynamic) error { return d.apply(changes, e.config.Defaults) })
 }
 
-// size is what the settings take, roughly.
-func (d *dynamic) size() (n int64) {
+// extra is what the settings take beyond what the index took when it was made.
+func (d *definition) extra() int64 {
 	const each = 64 // beside their text
+	n := -d.size
 	for _, kv := range d.settings {
 		n += int64(len(kv.Key)+len(kv.Value)) + each
 	}
-	return n
+	return max(0, n)
 }
 
 // apply takes over changes; costs that are not said are those of defaults.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/wlmserver/wlmserver/internal/jsondoc"
+	"github.com/wlmserver/wlmserver/internal/shard"
 	"github.com/wlmserver/wlmserver/search"
 )
 
@@ -39,8 +40,8 @@ type DocumentResult struct {
 	PrimaryTerm   int64       `json:"_primary_term"`
 }
 
-// WriteShards tells how many copies of a shard there should be and how many took
-// a change: the primary alone, for replicas exist in name only.
+// WriteShards tells how many copies of a shard there should be, how many took a
+// change, and how many could not and were given up. A node alone has the primary.
 type WriteShards struct {
 	Total      int `json:"total"`
 	Successful int `json:"successful"`
@@ -67,39 +68,24 @@ type Document struct {
 	Source    []byte // one compact JSON object; not to be changed
 }
 
-// errIndexClosed tells a writer that its index was deleted under its hands.
-var errIndexClosed = errors.New("the index has just been deleted")
-
 // PutDocument stores source, which must be one JSON object, under id; an empty id
 // stands for a new one. The index is made when it is missing. With create, an id
 // that exists is a *VersionConflictError. Other errors: *MalformedDocumentError,
-// *FullError, *search.InvalidIndexNameError, *search.ValidationError.
+// *FullError, *UnavailableShardError, *search.InvalidIndexNameError,
+// *search.ValidationError.
 func (e *Engine) PutDocument(index, id string, source []byte, create bool) (DocumentResult, error) {
+	return e.carryOut(putting(index, id, source, create))
+}
+
+func putting(index, id string, source []byte, create bool) action {
 	if id == "" {
 		id = randomID(15)
 	}
-	if err := checkID(id); err != nil {
-		return DocumentResult{}, err
+	name := "index"
+	if create {
+		name = "create"
 	}
-	for {
-		ix, err := e.indexForWriting(index)
-		if err != nil {
-			return DocumentResult{}, err
-		}
-		stored, err := ix.acceptable(id, source)
-		if err != nil {
-			return DocumentResult{}, err
-		}
-		r, err := e.write(ix, &document{id: id, source: stored}, func(old *document) error {
-			if create && old != nil {
-				return &VersionConflictError{Index: ix.name, UUID: ix.uuid, Shard: ix.router.shard(id), ID: id, Version: old.version}
-			}
-			return nil
-		})
-		if !errors.Is(err, errIndexClosed) {
-			return r, err
-		}
-	}
+	return action{name: name, index: index, id: id, source: source}
 }
 
 // UpdateDocument changes a document as the body of an update says: doc is laid
@@ -107,44 +93,58 @@ func (e *Engine) PutDocument(index, id string, source []byte, create bool) (Docu
 // is. Without either a missing document is a *DocumentMissingError. Scripts are
 // refused with an *search.InvalidError.
 func (e *Engine) UpdateDocument(index, id string, body []byte) (DocumentResult, error) {
-	if err := checkID(id); err != nil {
-		return DocumentResult{}, err
-	}
-	u, err := parseUpdate(body)
-	if err != nil {
-		return DocumentResult{}, err
-	}
+	return e.carryOut(action{name: "update", index: index, id: id, source: body})
+}
+
+// DeleteDocument takes a document out; that it was not there is a result, not an
+// error. The version of a document that comes back later starts at 1 again.
+func (e *Engine) DeleteDocument(index, id string) (DocumentResult, error) {
+	return e.carryOut(action{name: "delete", index: index, id: id})
+}
+
+// carryOut carries one action out.
+func (e *Engine) carryOut(a action) (DocumentResult, error) {
 	for {
-		ix, err := e.indexForWriting(index)
+		ix, op, err := e.prepare(a)
 		if err != nil {
 			return DocumentResult{}, err
 		}
-		old := ix.document(id)
-		source, err := u.apply(ix, id, old)
-		if err != nil {
-			return DocumentResult{}, err
-		}
-		if old != nil && string(source) == string(old.source) {
-			return ix.result(Noop, old), nil
-		}
-		stored, err := ix.acceptable(id, source)
-		if err != nil {
-			return DocumentResult{}, err
-		}
-		r, err := e.write(ix, &document{id: id, source: stored}, func(now *document) error {
-			if now != old {
-				return errChanged
-			}
-			return nil
-		})
-		if !errors.Is(err, errIndexClosed) && !errors.Is(err, errChanged) {
+		r, err := e.write(ix, &op)
+		if !errors.Is(err, errIndexClosed) {
 			return r, err
 		}
 	}
 }
 
-// errChanged tells an update that somebody else was faster.
-var errChanged = errors.New("the document has just been changed")
+// prepare finds the index of an action and checks what can be checked without its documents.
+func (e *Engine) prepare(a action) (ix *index, op shard.Operation, err error) {
+	op = shard.Operation{ID: a.id, Source: a.source}
+	if a.name == "delete" {
+		op.Kind = shard.Delete
+		ix, err = e.existing(a.index)
+		return ix, op, err
+	}
+	if err := checkID(a.id); err != nil {
+		return nil, op, err
+	}
+	if a.name == "update" {
+		op.Kind = shard.Update
+		if _, err := parseUpdate(a.source); err != nil {
+			return nil, op, err
+		}
+		ix, err = e.indexForWriting(a.index)
+		return ix, op, err
+	}
+	op.Kind = shard.Index
+	if a.name == "create" {
+		op.Kind = shard.Create
+	}
+	if ix, err = e.indexForWriting(a.index); err != nil {
+		return nil, op, err
+	}
+	op.Source, err = ix.acceptable(a.id, a.source)
+	return ix, op, err
+}
 
 // update is the body of an update.
 type update struct {
@@ -200,27 +200,27 @@ func (u update) apply(ix *index, id string, old *document) ([]byte, error) {
 	return nil, &DocumentMissingError{Index: ix.name, UUID: ix.uuid, Shard: ix.router.shard(id), ID: id}
 }
 
-// DeleteDocument takes a document out; that it was not there is a result, not an
-// error. The version of a document that comes back later starts at 1 again.
-func (e *Engine) DeleteDocument(index, id string) (DocumentResult, error) {
-	ix, err := e.existing(index)
-	if err != nil {
-		return DocumentResult{}, err
-	}
-	r, freed := ix.delete(id)
-	e.stored.give(freed)
-	return r, nil
-}
-
 // Document returns a document. It is no error that there is none; that there is
-// no such index is an *search.IndexNotFoundError.
+// no such index is an *search.IndexNotFoundError, that nobody has its shard an
+// *UnavailableShardError.
 func (e *Engine) Document(index, id string) (Document, error) {
 	ix, err := e.existing(index)
 	if err != nil {
 		return Document{}, err
 	}
 	found := Document{Index: ix.name, ID: id}
-	if d := ix.document(id); d != nil {
+	d, here := ix.document(id)
+	if !here {
+		o, err := e.ask(ix, &shard.Operation{Kind: shard.Get, ID: id})
+		if errors.Is(err, errIndexClosed) {
+			err = &search.IndexNotFoundError{Index: index, Literal: true}
+		}
+		if err != nil || o.Result == "" {
+			return found, err
+		}
+		d = &document{version: o.Version, seqNo: o.SeqNo, source: o.Source}
+	}
+	if d != nil {
 		found.Found, found.Version, found.SeqNo, found.Source = true, d.version, d.seqNo, d.source
 	}
 	return found, nil
@@ -246,64 +246,6 @@ func checkID(id string) error {
 		return &search.ValidationError{Problems: []string{fmt.Sprintf("the id of a document must not be longer than %d bytes, this one has %d", maxIDBytes, len(id))}}
 	}
 	return nil
-}
-
-// write makes d the newest version of its document unless guard, which is told
-// of the version before it, returns an error.
-func (e *Engine) write(ix *index, d *document, guard func(old *document) error) (DocumentResult, error) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	if ix.closed {
-		return DocumentResult{}, errIndexClosed
-	}
-	s := &ix.stores[ix.router.shard(d.id)]
-	old := s.byID[d.id]
-	if err := guard(old); err != nil {
-		return DocumentResult{}, err
-	}
-	result, growth := Created, d.size()
-	d.version, d.seqNo = 1, s.seqNo
-	if old != nil {
-		result = Updated
-		growth -= old.size()
-		d.version = old.version + 1
-	}
-	if err := e.stored.take(growth); err != nil {
-		return DocumentResult{}, err
-	}
-	s.seqNo++
-	s.put(d)
-	return ix.result(result, d), nil
-}
-
-// delete takes a document out and tells how many bytes that frees.
-func (ix *index) delete(id string) (r DocumentResult, freed int64) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	s := &ix.stores[ix.router.shard(id)]
-	gone := &document{id: id, version: 1, seqNo: s.seqNo}
-	s.seqNo++
-	old := s.byID[id]
-	if old == nil || ix.closed {
-		return ix.result(NotFound, gone), 0
-	}
-	s.delete(old)
-	gone.version = old.version + 1
-	return ix.result(Deleted, gone), old.size()
-}
-
-func (ix *index) document(id string) *document {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	return ix.stores[ix.router.shard(id)].byID[id]
-}
-
-func (ix *index) result(r Result, d *document) DocumentResult {
-	shards := WriteShards{Total: 1 + ix.now.Load().replicas, Successful: 1}
-	if r == Noop {
-		shards = WriteShards{} // no shard was asked
-	}
-	return DocumentResult{Index: ix.name, ID: d.id, Version: d.version, Result: r, Shards: shards, SeqNo: d.seqNo, PrimaryTerm: 1}
 }
 
 // acceptable returns source as it is stored, or says why it cannot be: it must be

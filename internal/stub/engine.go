@@ -2,6 +2,7 @@ package stub
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/wlmserver/wlmserver/internal/shard"
+	"github.com/wlmserver/wlmserver/records"
 	"github.com/wlmserver/wlmserver/search"
 	"github.com/wlmserver/wlmserver/tasks"
 )
@@ -31,6 +33,9 @@ type Config struct {
 	// engine are. Nil: they are all here.
 	Shards func(local shard.Transport) shard.Transport
 
+	// Cluster makes the engine one of several. Nil: it is alone.
+	Cluster *Cluster
+
 	// Nested carries out a search on behalf of another one, whose execution's
 	// context it is given. Nil: a search that asks for one is refused.
 	Nested func(context.Context, *search.Request) (*search.Response, error)
@@ -52,20 +57,41 @@ const (
 // implements search.Executor and is safe for concurrent use.
 type Engine struct {
 	config Config
+	self   shard.Node
 	pool   *pool
 	local  *local
 	shards shard.Transport // of all
 	work   budget          // memory held by running phases
 	stored budget          // memory taken by documents
 
-	mu         sync.RWMutex
-	indices    map[string]*index
-	shardCount int // of all indices
+	registry   *records.Registry[*definition, *catalog]
+	life       context.Context // of what goes on without a request
+	end        context.CancelCauseFunc
+	running    sync.WaitGroup
+	unlaid     chan struct{} // one slot: filled when indices may have to be laid out anew
+	nextCopies atomic.Uint32 // turns the order in which copies are asked
+
+	mu      sync.RWMutex
+	indices map[string]*index
+	changed chan struct{} // closed when the indices have changed
+	closed  bool
 }
 
-// New returns an engine without indices. It starts workers as they are needed,
+// New returns an engine that is alone, without indices. It starts workers as they are needed,
 // up to PoolSize.
 func New(c Config) *Engine {
+	if c.Cluster != nil {
+		panic("stub: an engine that is one of several is made by Open")
+	}
+	e, err := Open(context.Background(), c)
+	if err != nil {
+		panic(err) // there is nothing to be read
+	}
+	return e
+}
+
+// Open is New for an engine that may be one of several: it has the indices that these have. It fails when they cannot be read.
+func Open(ctx context.Context, c Config) (*Engine, error) {
 	if c.MaxWorkBytes == 0 {
 		c.MaxWorkBytes = defaultMaxWorkBytes
 	}
@@ -77,14 +103,21 @@ func New(c Config) *Engine {
 		pool:    newPool(c.NodeName+"/search", max(1, c.PoolSize), max(0, c.QueueSize)),
 		work:    budget{what: whatWork, key: "node.heap_size", limit: c.MaxWorkBytes},
 		stored:  budget{what: whatDocuments, key: "node.heap_size", limit: c.MaxDocumentBytes},
+		self:    shard.Node{ID: c.Node},
 		indices: make(map[string]*index),
+		changed: make(chan struct{}),
+		unlaid:  make(chan struct{}, 1),
 	}
 	e.local = &local{engine: e}
 	e.shards = e.local
 	if c.Shards != nil {
 		e.shards = c.Shards(e.local)
 	}
-	return e
+	if err := e.join(ctx); err != nil {
+		e.Close()
+		return nil, err
+	}
+	return e, nil
 }
 
 // Local asks the shards of this engine, on behalf of a search anywhere.
@@ -93,7 +126,16 @@ func (e *Engine) Local() shard.Transport { return e.local }
 // Close stops the workers. Work under way ends at its next step and fails, that
 // with ignore_cancel too; waiting work fails at once. Close returns when all
 // workers are gone.
-func (e *Engine) Close() { e.pool.close() }
+func (e *Engine) Close() {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	e.end(errEngineClosed)
+	e.pool.close()
+	e.running.Wait()
+}
+
+var errEngineClosed = errors.New("the node is stopping")
 
 // PoolStats tells what the workers do and did.
 func (e *Engine) PoolStats() PoolStats { return e.pool.stats() }
@@ -105,43 +147,43 @@ var _ search.Executor = (*Engine)(nil)
 // *search.InvalidIndexNameError, *IndexExistsError, *search.ValidationError when
 // there are too many shards, and *FullError.
 func (e *Engine) CreateIndex(name string, body []byte) error {
-	ix, err := newIndex(name, body, e.config.Defaults)
+	d, err := newDefinition(name, body, e.config.Defaults)
 	if err != nil {
 		return err
 	}
 	if err := checkIndexName(name); err != nil {
 		return err
 	}
-	there, err := e.add(ix)
-	if err == nil && there != ix {
+	there, err := e.add(d)
+	if err == nil && there.uuid != d.uuid {
 		err = &IndexExistsError{Index: name, UUID: there.uuid}
 	}
 	return err
 }
 
-// add enters ix unless there is an index of that name, and returns the one that
+// add enters an index unless there is one of that name, and returns the one that
 // is there then.
-func (e *Engine) add(ix *index) (there *index, err error) {
-	if err := e.stored.take(ix.size); err != nil {
+func (e *Engine) add(d *definition) (there *definition, err error) {
+	// What is taken here is taken once more, for good, when the index is there.
+	size := d.size + d.extra()
+	if err := e.stored.take(size); err != nil {
 		return nil, err
 	}
-	e.mu.Lock()
-	there = e.indices[ix.name]
-	shards := e.shardCount + len(ix.stores)
-	if there == nil && shards <= maxShardsInAll {
-		e.indices[ix.name] = ix
-		e.shardCount = shards
-		there = ix
-	}
-	e.mu.Unlock()
-	if there != ix {
-		e.stored.give(ix.size)
-	}
-	if there == nil {
-		return nil, &search.ValidationError{Problems: []string{fmt.Sprintf(
-			"the index [%s] would make it [%d] shards, and the most is [%d]; delete indices, or give them fewer shards", ix.name, shards, maxShardsInAll)}}
-	}
-	return there, nil
+	defer e.stored.give(size)
+	err = e.change(func(now *catalog) (edit, error) {
+		if there = now.all[d.name]; there != nil {
+			return edit{}, nil
+		}
+		if shards := now.shards + d.shards; shards > maxShardsInAll {
+			return edit{}, &search.ValidationError{Problems: []string{fmt.Sprintf(
+				"the index [%s] would make it [%d] shards, and the most is [%d]; delete indices, or give them fewer shards", d.name, shards, maxShardsInAll)}}
+		}
+		members := e.members()
+		d.layout = new(layout).place(d.shards, d.replicas, members, loadsOf(now.all, members))
+		there = d
+		return edit{Put: map[string]*definition{d.name: d}}, nil
+	})
+	return there, err
 }
 
 // index returns the index of that name, or nil.
@@ -159,11 +201,17 @@ func (e *Engine) indexForWriting(name string) (*index, error) {
 	if err := checkIndexName(name); err != nil {
 		return nil, err
 	}
-	ix, err := newIndex(name, nil, e.config.Defaults)
+	d, err := newDefinition(name, nil, e.config.Defaults)
 	if err != nil {
 		return nil, err
 	}
-	return e.add(ix)
+	if _, err = e.add(d); err != nil {
+		return nil, err
+	}
+	if ix := e.index(name); ix != nil {
+		return ix, ix.open()
+	}
+	return nil, &search.IndexNotFoundError{Index: name, Literal: true} // deleted again
 }
 
 // DeleteIndex deletes the indices of a comma list of names and patterns. A name
@@ -177,18 +225,15 @@ func (e *Engine) DeleteIndices(pattern string, rules Expansion) error {
 	if err != nil {
 		return err
 	}
-	e.mu.Lock()
-	for _, ix := range found {
-		if e.indices[ix.name] == ix {
-			delete(e.indices, ix.name)
-			e.shardCount -= len(ix.stores)
+	return e.change(func(now *catalog) (edit, error) {
+		var gone edit
+		for _, ix := range found {
+			if d := now.all[ix.name]; d != nil && d.uuid == ix.uuid {
+				gone.Delete = append(gone.Delete, ix.name)
+			}
 		}
-	}
-	e.mu.Unlock()
-	for _, ix := range found {
-		e.stored.give(ix.close())
-	}
-	return nil
+		return gone, nil
+	})
 }
 
 // Indices describes the indices of a comma list of names and patterns; "" and

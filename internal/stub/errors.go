@@ -3,6 +3,7 @@ package stub
 import (
 	"fmt"
 
+	"github.com/wlmserver/wlmserver/internal/shard"
 	"github.com/wlmserver/wlmserver/internal/units"
 )
 
@@ -69,6 +70,28 @@ type DocumentMissingError struct {
 
 func (e *DocumentMissingError) Error() string {
 	return fmt.Sprintf("[%s]: document missing; send upsert or doc_as_upsert to create it", e.ID)
+}
+
+// StaleCopyError says that a node does not hold a copy of a shard as whoever asks has it: it is another one by now, or one of the two does
+// not know of it yet.
+type StaleCopyError struct {
+	Copy shard.Copy
+}
+
+func (e *StaleCopyError) Error() string {
+	return fmt.Sprintf("the copy [%d] of the shard %s is not, or no longer, what it was taken for", e.Copy.Number, describeShard(e.Copy.Shard))
+}
+
+// UnavailableShardError is a change of a document, or a look at it, for which no primary copy of its shard was there in time: 503
+// unavailable_shards_exception. The change may have been made.
+type UnavailableShardError struct {
+	Index string
+	Shard int
+}
+
+func (e *UnavailableShardError) Error() string {
+	return fmt.Sprintf("no node that has the primary copy of the shard %s has answered within [%s]; try again",
+		describeShard(shard.ID{Index: e.Index, Number: e.Shard}), units.FormatTime(writeTimeout))
 }
 
 // MalformedDocumentError is a document that cannot be stored: 400

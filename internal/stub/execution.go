@@ -2,6 +2,7 @@ package stub
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -168,7 +169,11 @@ func (x *execution) checkWindow(targets []target) error {
 }
 
 func (x *execution) failure(t *target, err error) search.ShardFailure {
-	return search.ShardFailure{Shard: t.id.Number, Index: t.id.Index, Node: x.engine.config.Node, Err: err}
+	node := x.engine.config.Node
+	if elsewhere, ok := errors.AsType[*shard.NodeError](err); ok {
+		node, err = elsewhere.Node, elsewhere.Err
+	}
+	return search.ShardFailure{Shard: t.id.Number, Index: t.id.Index, Node: node, Err: err}
 }
 
 // runNested carries out the search that a test has asked for on behalf of this

@@ -6,12 +6,13 @@ import (
 	"net/http"
 
 	"github.com/wlmserver/wlmserver/internal/shard"
+	"github.com/wlmserver/wlmserver/records"
 	"github.com/wlmserver/wlmserver/search"
 	"github.com/wlmserver/wlmserver/tasks"
 )
 
-// Failures knows every error that a shard fails with, and the causes of
-// cancellations: what a node tells another of them is the same error there.
+// Failures knows every error that a shard, or a change of its documents, fails
+// with, and the causes of cancellations: what a node tells another of them is the same error there.
 type Failures struct{}
 
 var _ shard.Failures = Failures{}
@@ -23,6 +24,11 @@ const (
 	kindPoolFull      = "pool_full"
 	kindIndexNotFound = "index_not_found"
 	kindFull          = "full"
+	kindConflict      = "version_conflict"
+	kindMissing       = "document_missing"
+	kindMalformed     = "malformed_document"
+	kindStaleCopy     = "stale_copy"
+	kindUnavailable   = "metadata_unavailable"
 )
 
 // cancellation is the detail of a *tasks.CancelledError and of a *tasks.Cause.
@@ -30,6 +36,19 @@ type cancellation struct {
 	Kind        string `json:"kind"`
 	Reason      string `json:"reason"`
 	BeforeStart bool   `json:"before_start,omitempty"`
+}
+
+// malformed is the detail of a *MalformedDocumentError. That a document is no JSON is found out before it travels.
+type malformed struct {
+	Reason      string `json:"reason"`
+	CauseType   string `json:"cause_type,omitempty"`
+	CauseReason string `json:"cause_reason,omitempty"`
+}
+
+// unavailable is the detail of a *records.UnavailableError.
+type unavailable struct {
+	Unknown bool   `json:"unknown"`
+	Cause   string `json:"cause"`
 }
 
 // Describe implements shard.Failures.
@@ -50,6 +69,21 @@ func (Failures) Describe(err error) shard.Failure {
 	} else if e, ok := errors.AsType[*FullError](err); ok {
 		f.Kind, f.Type, f.Status = kindFull, "circuit_breaking_exception", http.StatusTooManyRequests
 		f.Detail = detail(e)
+	} else if e, ok := errors.AsType[*VersionConflictError](err); ok {
+		f.Kind, f.Type, f.Status = kindConflict, "version_conflict_engine_exception", http.StatusConflict
+		f.Detail = detail(e)
+	} else if e, ok := errors.AsType[*DocumentMissingError](err); ok {
+		f.Kind, f.Type, f.Status = kindMissing, "document_missing_exception", http.StatusNotFound
+		f.Detail = detail(e)
+	} else if e, ok := errors.AsType[*MalformedDocumentError](err); ok {
+		f.Kind, f.Type, f.Status = kindMalformed, "mapper_parsing_exception", http.StatusBadRequest
+		f.Detail = detail(malformed{e.Reason, e.CauseType, e.CauseReason})
+	} else if e, ok := errors.AsType[*StaleCopyError](err); ok {
+		f.Kind, f.Type, f.Status = kindStaleCopy, "shard_not_found_exception", http.StatusNotFound
+		f.Detail = detail(e)
+	} else if e, ok := errors.AsType[*records.UnavailableError](err); ok {
+		f.Kind, f.Type, f.Status = kindUnavailable, "process_cluster_event_timeout_exception", http.StatusServiceUnavailable
+		f.Detail = detail(unavailable{e.Unknown, e.Cause.Error()})
 	} else if e, ok := errors.AsType[*search.ShardError](err); ok {
 		f.Type, f.Reason, f.Status = e.Type, e.Reason, e.Status
 	}
@@ -89,6 +123,22 @@ func (Failures) Restore(f shard.Failure) error {
 		if json.Unmarshal(f.Detail, &c) == nil {
 			return c.cause()
 		}
+	case kindMalformed:
+		var m malformed
+		if json.Unmarshal(f.Detail, &m) == nil {
+			return &MalformedDocumentError{Reason: m.Reason, CauseType: m.CauseType, CauseReason: m.CauseReason}
+		}
+	case kindUnavailable:
+		var u unavailable
+		if json.Unmarshal(f.Detail, &u) == nil {
+			return &records.UnavailableError{Unknown: u.Unknown, Cause: errors.New(u.Cause)}
+		}
+	case kindConflict:
+		err = new(VersionConflictError)
+	case kindMissing:
+		err = new(DocumentMissingError)
+	case kindStaleCopy:
+		err = new(StaleCopyError)
 	case kindPoolFull:
 		err = new(search.PoolFullError)
 	case kindIndexNotFound:

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/wlmserver/wlmserver/internal/jsondoc"
+	"github.com/wlmserver/wlmserver/internal/shard"
 	"github.com/wlmserver/wlmserver/search"
 )
 
@@ -22,30 +23,16 @@ const maxShards = 1024
 // bytesPerIndex is what an index takes beside its body and its documents, roughly.
 const bytesPerIndex = 1 << 10
 
-// index is one index. Its documents are guarded by mu, and mu is held to replace
-// now; the rest never changes.
+// index is one index as this node has it: what is known of it, and the copies that are here. Its documents are guarded by mu, and mu is
+// held to replace now.
 type index struct {
-	name, uuid string
-	created    time.Time
-	mappings   json.RawMessage   // one compact JSON object
-	numeric    map[string]string // the fields that are mapped to a type of numbers
-	router     router
-	size       int64 // bytes that it takes without documents, roughly
-	now        atomic.Pointer[dynamic]
+	*identity
+	now     atomic.Pointer[definition]
+	settled atomic.Bool // every member knows of it
 
 	mu     sync.Mutex
 	closed bool // deleted: takes no more documents
 	stores []store
-}
-
-// dynamic is what of an index may change while it is searched. It is replaced as a
-// whole.
-type dynamic struct {
-	replicas int
-	settings []KV // as they were given, beside those that IndexInfo tells apart
-	cost     Cost
-	shut     bool  // neither searched nor written to
-	extra    int64 // bytes that the settings take beyond what the index took when it was made
 }
 
 // KV is one setting of an index under its full name.
@@ -61,77 +48,119 @@ type IndexInfo struct {
 	Mappings   json.RawMessage // one compact JSON object, as it was given
 	Settings   []KV            // all of them, in OpenSearch's order; those given beside the known ones last
 	Documents  int
-	Stores     []StoreInfo // by shard
+	Stores     []StoreInfo  // by shard
+	Copies     [][]CopyInfo // by shard, the primary first; those that are missing are not there
 }
 
-// StoreInfo tells what the primary copy of a shard holds.
+// StoreInfo tells what the primary copy of a shard holds, as far as that is known here; see [Engine.Measure].
 type StoreInfo struct {
 	Documents int
 	Bytes     int64 // roughly
 }
 
-// newIndex makes an index from the body of a create request.
-func newIndex(name string, body []byte, defaults Cost) (*index, error) {
-	ix := &index{
-		name:     name,
-		uuid:     randomID(16),
-		created:  time.Now(),
-		mappings: json.RawMessage("{}"),
-	}
-	shards, now := 1, &dynamic{replicas: defaultReplicas, cost: defaults}
-	ix.now.Store(now)
-	if len(bytes.TrimSpace(body)) > 0 {
-		n, err := ix.read(body, now)
-		if err != nil {
-			return nil, err
-		}
-		shards = n
-	}
-	ix.router = newRouter(shards)
-	ix.stores = make([]store, shards)
-	ix.size = bytesPerIndex + int64(len(body))
-	return ix, nil
+// CopyInfo tells where one copy of a shard is.
+type CopyInfo struct {
+	Node    string // its id
+	Started bool   // it may be asked; else it is being filled
 }
 
-// read takes over what the body of a create request says and returns the number
-// of shards.
-func (ix *index) read(body []byte, now *dynamic) (shards int, err error) {
+// ActivePrimaries is how many shards can be asked at all.
+func (i IndexInfo) ActivePrimaries() int {
+	n := 0
+	for _, copies := range i.Copies {
+		if len(copies) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Active is how many copies can be asked.
+func (i IndexInfo) Active() int {
+	n := 0
+	for _, copies := range i.Copies {
+		for _, c := range copies {
+			if c.Started {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Initializing is how many copies are being filled.
+func (i IndexInfo) Initializing() int {
+	n := -i.Active()
+	for _, copies := range i.Copies {
+		n += len(copies)
+	}
+	return n
+}
+
+// Unassigned is how many copies are missing.
+func (i IndexInfo) Unassigned() int {
+	return i.Shards*(1+i.Replicas) - i.Active() - i.Initializing()
+}
+
+// newDefinition makes an index from the body of a create request. It is not laid out yet.
+func newDefinition(name string, body []byte, defaults Cost) (*definition, error) {
+	d := &definition{
+		identity: &identity{
+			name:     name,
+			uuid:     randomID(16),
+			created:  time.UnixMilli(time.Now().UnixMilli()),
+			mappings: json.RawMessage("{}"),
+			shards:   1,
+			size:     bytesPerIndex + int64(len(body)),
+		},
+		dynamic: dynamic{replicas: defaultReplicas, cost: defaults},
+	}
+	if len(bytes.TrimSpace(body)) > 0 {
+		if err := d.read(body); err != nil {
+			return nil, err
+		}
+	}
+	d.router = newRouter(d.shards)
+	return d, nil
+}
+
+// read takes over what the body of a create request says.
+func (d *definition) read(body []byte) error {
 	root, err := parseObject(body)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	shards = 1
 	for _, m := range root.Members {
 		if m.Value.Kind == jsondoc.Null && m.Name != "settings" {
 			continue
 		}
 		if m.Value.Kind != jsondoc.Object {
-			return 0, &search.ParseError{
+			return &search.ParseError{
 				Type:   "parse_exception",
 				Reason: fmt.Sprintf("[%s] of an index must be an object, not %s", m.Name, article(m.Value.Kind)),
 			}
 		}
 		switch m.Name {
 		case "settings":
-			if shards, err = now.read(m.Value); err != nil {
-				return 0, err
+			if d.shards, err = d.dynamic.read(m.Value); err != nil {
+				return err
 			}
 		case "mappings":
-			if err := ix.readMappings(m.Value); err != nil {
-				return 0, err
+			if err := d.readMappings(m.Value); err != nil {
+				return err
 			}
 		case "aliases":
 			if len(m.Value.Members) > 0 {
-				return 0, &search.InvalidError{Reason: "[aliases] are not provided by this server; search the index by its name or by a pattern"}
+				return &search.InvalidError{Reason: "[aliases] are not provided by this server; search the index by its name or by a pattern"}
 			}
 		default:
-			return 0, &search.ParseError{
+			return &search.ParseError{
 				Type:   "parse_exception",
 				Reason: fmt.Sprintf("unknown key [%s] in the body of an index; known are [settings], [mappings] and [aliases]", m.Name),
 			}
 		}
 	}
-	return shards, nil
+	return nil
 }
 
 // read takes over the settings of a new index and returns the number of shards.
@@ -212,8 +241,8 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-func (ix *index) readMappings(v *jsondoc.Value) error {
-	ix.mappings = appendValue(nil, v)
+func (i *identity) readMappings(v *jsondoc.Value) error {
+	i.mappings = appendValue(nil, v)
 	for _, m := range v.Members {
 		if !slices.Contains(mappingParts, m.Name) {
 			return unreadableMappings(fmt.Sprintf("[%s] is not known in mappings; known are %v", m.Name, mappingParts))
@@ -231,13 +260,8 @@ func (ix *index) readMappings(v *jsondoc.Value) error {
 		if t != nil && !slices.Contains(fieldTypes, t.Text) {
 			return unreadableMappings(fmt.Sprintf("the field [%s] has the type [%s], which there is not", m.Name, t.Text))
 		}
-		if t != nil && slices.Contains(numericTypes, t.Text) {
-			if ix.numeric == nil {
-				ix.numeric = make(map[string]string)
-			}
-			ix.numeric[m.Name] = t.Text
-		}
 	}
+	i.numeric = numericFields(v)
 	return nil
 }
 
@@ -263,11 +287,18 @@ var fieldTypes = append([]string{
 
 var numericTypes = []string{"byte", "short", "integer", "long", "unsigned_long", "half_float", "float", "double", "scaled_float"}
 
+func isNumeric(fieldType string) bool { return slices.Contains(numericTypes, fieldType) }
+
 func (ix *index) info() IndexInfo {
 	now := ix.now.Load()
 	i := IndexInfo{
 		Name: ix.name, UUID: ix.uuid, Created: ix.created,
-		Shards: len(ix.stores), Replicas: now.replicas, Closed: now.shut, Mappings: ix.mappings,
+		Shards: ix.shards, Replicas: now.replicas, Closed: now.shut, Mappings: ix.mappings, Copies: make([][]CopyInfo, ix.shards),
+	}
+	for n, copies := range now.copies {
+		for _, c := range copies {
+			i.Copies[n] = append(i.Copies[n], CopyInfo{c.node.ID, c.started})
+		}
 	}
 	i.Settings = append([]KV{
 		{"index.replication.type", "DOCUMENT"},
@@ -280,11 +311,47 @@ func (ix *index) info() IndexInfo {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	for s := range ix.stores {
-		store := StoreInfo{len(ix.stores[s].byID), ix.stores[s].size}
+		var store StoreInfo
+		if ix.stores[s].started {
+			store = StoreInfo{len(ix.stores[s].byID), ix.stores[s].size}
+		}
 		i.Documents += store.Documents
 		i.Stores = append(i.Stores, store)
 	}
 	return i
+}
+
+// filling is a copy that is to be filled from its primary.
+type filling struct {
+	index  *index
+	shard  int
+	number int64
+}
+
+// adopt makes d what is known of the index, and the copies that d says are on this node those that are here. It tells how many bytes
+// that frees, and which copies are to be filled.
+func (ix *index) adopt(d *definition, self shard.Node) (freed int64, fill []filling) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if before := ix.now.Load(); before != nil {
+		freed = before.extra()
+	}
+	ix.now.Store(d)
+	freed -= d.extra()
+	for n := range ix.stores {
+		s := &ix.stores[n]
+		c, _ := d.at(n, self)
+		if c.number != s.copy {
+			freed += s.reset(c.number)
+			if c.number != 0 && !c.started {
+				fill = append(fill, filling{ix, n, c.number})
+			}
+		}
+		if c.started {
+			s.start()
+		}
+	}
+	return freed, fill
 }
 
 // close makes the index refuse documents and tells how many bytes it took, with
@@ -296,7 +363,7 @@ func (ix *index) close() (size int64) {
 		return 0
 	}
 	ix.closed = true
-	size = ix.size + ix.now.Load().extra
+	size = ix.size + ix.now.Load().extra()
 	for s := range ix.stores {
 		size += ix.stores[s].size
 	}

@@ -185,11 +185,12 @@ func (e *Engine) reader(given shard.Reader, id shard.ID) (*reader, error) {
 	if r, ok := given.(*reader); ok {
 		return r, nil
 	}
-	ix := e.index(id.Index)
-	if ix == nil || id.Number >= len(ix.stores) {
-		return nil, &search.IndexNotFoundError{Index: id.Index} // deleted since the search began
+	if ix := e.index(id.Index); ix != nil && id.Number < len(ix.stores) {
+		if r := ix.reader(id.Number); r != nil {
+			return r, nil
+		}
 	}
-	return ix.reader(id.Number), nil
+	return nil, &search.IndexNotFoundError{Index: id.Index} // deleted since the search began, or elsewhere by now
 }
 
 // match finds the documents that match: all of them, or as many as were ordered.

@@ -35,17 +35,25 @@ type fixture struct {
 
 func newFixture(t testing.TB, configure ...func(*stub.Config)) *fixture {
 	t.Helper()
+	return newNode(t, node, configure...)
+}
+
+func newNode(t testing.TB, id string, configure ...func(*stub.Config)) *fixture {
+	t.Helper()
 	f := &fixture{TB: t}
-	f.tasks = tasks.NewManager(node, tasks.WithOnEnd(func(t *tasks.Task) {
+	f.tasks = tasks.NewManager(id, tasks.WithOnEnd(func(t *tasks.Task) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.ended = append(f.ended, t.Action())
 	}))
-	c := stub.Config{Node: node, NodeName: "n1", Tasks: f.tasks, PoolSize: 4, QueueSize: 1000}
+	c := stub.Config{Node: id, NodeName: "n1", Tasks: f.tasks, PoolSize: 4, QueueSize: 1000}
 	for _, set := range configure {
 		set(&c)
 	}
-	f.engine = stub.New(c)
+	var err error
+	if f.engine, err = stub.Open(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		f.engine.Close()
 		if n := f.tasks.Len(); n != 0 {

@@ -1,6 +1,7 @@
 package stub
 
 import (
+	"cmp"
 	"slices"
 	"sync/atomic"
 
@@ -22,8 +23,13 @@ const documentOverhead = 128
 
 func (d *document) size() int64 { return int64(len(d.id)+len(d.source)) + documentOverhead }
 
-// store holds the documents of one shard. It is guarded by its index's lock.
+// store is the copy of one shard that is here, if there is one. It is guarded by its index's lock.
 type store struct {
+	copy    int64            // its number; 0: there is none
+	started bool             // it has all documents
+	deleted map[string]int64 // while it is being filled: what was deleted meanwhile, and when
+	turn    chan struct{}    // held by who changes a primary that has replicas; nil until it is needed
+
 	byID  map[string]*document
 	order []*document // oldest first, with the dead ones among them
 	dead  int
@@ -86,7 +92,52 @@ func (s *store) bury() {
 	s.order, s.dead = living, 0
 }
 
-// reader returns the documents of one shard as they are now.
+// reset makes it another copy, without documents, or none. It tells how many bytes that frees.
+func (s *store) reset(copy int64) (freed int64) {
+	freed = s.size
+	s.copy, s.started, s.deleted = copy, false, nil
+	s.byID, s.order, s.dead, s.seqNo, s.size = nil, nil, 0, 0, 0
+	s.fresh.Store(nil)
+	return freed
+}
+
+// start says that the copy has all documents. They lie in the order in which they were written.
+func (s *store) start() {
+	if s.started {
+		return
+	}
+	s.started, s.deleted = true, nil
+	if len(s.order) > 0 {
+		s.bury()
+		slices.SortFunc(s.order, func(a, b *document) int { return cmp.Compare(a.seqNo, b.seqNo) })
+	}
+	s.fresh.Store(nil)
+}
+
+// apply does what a primary has done already. What has come by another way is passed over. It tells how many bytes more it takes.
+func (s *store) apply(d *document, deleted bool) (growth int64) {
+	s.seqNo = max(s.seqNo, d.seqNo+1)
+	old := s.byID[d.id]
+	if last, ok := s.deleted[d.id]; old != nil && old.seqNo >= d.seqNo || ok && last >= d.seqNo {
+		return 0
+	}
+	before := s.size
+	switch {
+	case !deleted:
+		s.put(d)
+	case old != nil:
+		s.delete(old)
+	}
+	if deleted && !s.started {
+		if s.deleted == nil {
+			s.deleted = make(map[string]int64)
+		}
+		s.deleted[d.id] = d.seqNo
+	}
+	return s.size - before
+}
+
+// reader returns the documents of the copy of a shard that is here as they are now; nil when there is none that may be asked.
 func (ix *index) reader(number int) *reader {
 	s := &ix.stores[number]
 	if r := s.fresh.Load(); r != nil {
@@ -94,6 +145,9 @@ func (ix *index) reader(number int) *reader {
 	}
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
+	if !s.started {
+		return nil
+	}
 	if s.dead > 0 {
 		s.bury()
 	}

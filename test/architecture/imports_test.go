@@ -51,7 +51,7 @@ var arrows = map[string][]string{
 	"store":          {"groups", "rules", "settings", "records"},
 	"store/contract": {"groups", "rules", "settings", "records"},
 
-	"internal/stub": slices.Concat(leaf, []string{"search", "tasks", "internal/shard"}),
+	"internal/stub": slices.Concat(leaf, []string{"search", "tasks", "records", "internal/shard"}),
 	"api/rest": slices.Concat(leaf, []string{
 		"search", "stats", "records", "groups", "rules", "settings", "tasks", "auth", "wlm", "internal/stub", "internal/faults",
 	}),
