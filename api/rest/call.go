@@ -95,6 +95,9 @@ func (c *call) open() error {
 	}
 	var queryErr error
 	c.query, queryErr = parseQuery(c.r.URL.RawQuery)
+	if queryErr != nil { // what could be read of it holds no more than the rest
+		c.query = nil
+	}
 	formatErr := c.readFormat()
 
 	if err := c.checkSize(); err != nil {
