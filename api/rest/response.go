@@ -71,9 +71,7 @@ func (c *call) sign() {
 			h[name] = v[:1]
 		}
 	}
-	if len(h[versionHeader]) == 0 {
-		h[versionHeader] = c.s.sayVersion
-	}
+	h[versionHeader] = c.s.sayVersion
 }
 
 // put sends headers and body, compressed if the client wants that; of the body of a HEAD request only the length.
