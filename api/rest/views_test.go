@@ -132,7 +132,7 @@ func TestNodeExpressions(t *testing.T) {
 	cl, nodes := newCluster(t, 3)
 	cl.members[0].Roles = []string{"ingest"} // gamma, as the others see it
 	cl.members[0].Attributes = map[string]string{"rack": "r1"}
-	b := nodes[1]
+	members, b := cl.members, nodes[1]
 	for expressions, want := range map[string]string{
 		"":                            "a-id b-id c-id",
 		"_all":                        "a-id b-id c-id",
@@ -175,6 +175,21 @@ func TestNodeExpressions(t *testing.T) {
 			t.Errorf("%s: counts %s", expressions, r.counts())
 		}
 	}
+	cl.mu.Lock()
+	cl.members = append(cl.members, cl.members...)
+	cl.mu.Unlock()
+	if r := b.do("GET", "/_nodes/http", ""); r.nodesOf() != "a-id b-id c-id" || r.counts() != "3 3 0" {
+		t.Errorf("nodes that are members twice: %s", r.body)
+	}
+	cl.mu.Lock()
+	cl.members = nil
+	cl.mu.Unlock()
+	if r := b.do("GET", "/_nodes/http", ""); r.nodesOf() != "b-id" {
+		t.Errorf("a node that is no member does not know itself: %s", r.body)
+	}
+	cl.mu.Lock()
+	cl.members = members
+	cl.mu.Unlock()
 	before := nodes[0].times() + nodes[2].times()
 	b.do("GET", "/_nodes/_local", "").want(200)
 	b.do("GET", "/_wlm/nosuch/stats", "").want(200)
