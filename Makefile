@@ -115,6 +115,10 @@ rest-reference: ## Make docs/rest-api.md of openapi.yaml
 demo: ## Run the demonstration: a server, a group, more searches than its limit
 	go run ./cmd/wlmserver demo
 
+.PHONY: demo-cluster
+demo-cluster: ## Show a cluster: three nodes and an etcd, a limit that they share, the end of one of them
+	@cd test/cluster && go run ./cmd/demo
+
 .PHONY: run
 run: ## Start a server on 127.0.0.1:9200 with its data in ./data
 	go run ./cmd/wlmserver

@@ -115,6 +115,10 @@ type StandingError struct {
 }
 
 func (e *StandingError) Error() string {
-	return fmt.Sprintf("the value [%s] of [%s] in the configuration file has no effect: the cluster was started with [%s]; give all servers the same one, and change it by PUT /_cluster/settings",
-		e.Value, e.Key, e.Standing)
+	why := fmt.Sprintf("the cluster was started with [%s]", e.Standing)
+	if e.Standing == "" {
+		why = "the cluster was started without one that goes with it"
+	}
+	return fmt.Sprintf("the value [%s] of [%s] in the configuration file has no effect: %s; give all servers the same one, and change it by PUT /_cluster/settings",
+		e.Value, e.Key, why)
 }

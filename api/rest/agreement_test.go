@@ -76,6 +76,11 @@ func TestAgreement(t *testing.T) {
 
 		{"DELETE /_search/scroll/bogus", 400, illegal, ""},
 		{"DELETE /_search/scroll", 400, validation, ""},
+		{"DELETE /_search/scroll/_all {}", 400, validation, ""},
+		{"POST /_search/scroll 1", 400, illegal, ""},
+		{`POST /books/_search?scroll=1m {"track_total_hits":"1"}`, 400, validation, ""},
+		{"GET /_cluster/health?wait_for_nodes=x", 400, "number_format_exception", ""},
+		{"POST /_msearch {\"query\":{}}\n", 400, illegal, ""},
 		{"DELETE /_search/scroll?nosuch", 400, illegal, ""},
 		{"GET /_search/scroll", 400, validation, ""},
 		{`POST /_search/scroll {"scroll_id":""}`, 400, illegal, "e_o_f_exception"},
@@ -129,6 +134,10 @@ func TestAgreement(t *testing.T) {
 			t.Errorf("%s: a resource of type %v, want %s", path, got, kind)
 		}
 	}
+	if got := s.do("GET", "/books?format=yaml&x=%", ""); got.header.Get("Content-Type") != "application/json; charset=UTF-8" {
+		t.Errorf("parameters that cannot be read: %s", got.body)
+	}
+	s.do("GET", "/", "", "Content-Type", "").wantError(400, "content_type_header_exception")
 	if got := s.do("GET", "/?nosuch", ""); got.status != 400 || strings.Contains(got.body, "\n") {
 		t.Errorf("an error of /: %s", got.body)
 	}

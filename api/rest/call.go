@@ -89,21 +89,15 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 
 // open does what every request goes through before it is known what it wants.
 func (c *call) open() error {
-	h := c.Header()
-	h["Date"] = nil // keeps net/http from adding one
-	for _, name := range [...]string{opaqueIDHeader, requestIDHeader} {
-		if v, ok := c.r.Header[name]; ok {
-			h[name] = v[:1]
-		}
-	}
-	h[versionHeader] = c.s.sayVersion
-
 	c.path = c.r.URL.EscapedPath()
 	if n := len(c.path) - 1; n > 0 && c.path[n] == '/' && c.path[n-1] != '/' {
 		c.path = c.path[:n]
 	}
 	var queryErr error
 	c.query, queryErr = parseQuery(c.r.URL.RawQuery)
+	if queryErr != nil { // what could be read of it holds no more than the rest
+		c.query = nil
+	}
 	formatErr := c.readFormat()
 
 	if err := c.checkSize(); err != nil {

@@ -199,7 +199,9 @@ func parseNodeCount(v string) (func(n int) bool, error) {
 		}
 		return func(n int) bool { return cmp.holds(n, want) }, nil
 	}
-	return nil, illegalArgument("parameter [wait_for_nodes] must be a number, with >=, <=, > or < before it if wanted, not [%s]", v)
+	f := illegalArgument("parameter [wait_for_nodes] must be a number, with >=, <=, > or < before it if wanted, not [%s]", v)
+	f.typ = "number_format_exception"
+	return nil, f
 }
 
 // parseActiveShards reads "all" or a number of active shards to wait for.

@@ -387,8 +387,9 @@ func (c *call) describe(err error) *failure {
 // writeFailure sends an error. Every 429 tells when to come again.
 func (c *call) writeFailure(f *failure) {
 	if f.shape == silent {
+		c.sign()
 		delete(c.Header(), versionHeader)
-		c.send(f.status, "", nil)
+		c.put(f.status, "", nil)
 		return
 	}
 	maps.Copy(c.Header(), f.header)

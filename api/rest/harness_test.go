@@ -67,6 +67,7 @@ type options struct {
 	id, name string
 	cluster  rest.Cluster
 	groups   *records.Memory // that the groups are read from
+	permits  func() rest.Permits
 }
 
 func newServer(t testing.TB, change ...func(*options)) *server {
@@ -137,6 +138,7 @@ func newServer(t testing.TB, change ...func(*options)) *server {
 		Log:     zerolog.New(o.log),
 		Control: o.control,
 		Cluster: o.cluster,
+		Permits: o.permits,
 	})
 	api.Configure(hs.Config)
 	if o.tls {

@@ -10,7 +10,7 @@ import (
 
 // Cluster is what a node knows of the others, and asks of them. Implementations are safe for concurrent use.
 type Cluster interface {
-	// Members are the nodes of the cluster, this one among them. It answers at once, from memory.
+	// Members are the nodes of the cluster, this one among them. It answers at once, from memory. Nobody changes what it returns.
 	Members() []Member
 	// Ask has the member with this id answer a request for itself alone, which is [Server.ServeLocal] there. It returns when ctx
 	// ends, at the latest, and may be called many times at once. An error says that there is no answer, and why in words that
@@ -100,7 +100,7 @@ func (s *Server) self() Member {
 		Roles: n.Roles, Attributes: n.Attributes}
 }
 
-// clusterMembers are the nodes of the cluster by id. This node is always one of them.
+// clusterMembers are the nodes of the cluster by id, each once. This node is always one of them.
 func (s *Server) clusterMembers() []Member {
 	self := s.self()
 	all := []Member{self}
@@ -111,8 +111,8 @@ func (s *Server) clusterMembers() []Member {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
-	return all
+	slices.SortStableFunc(all, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
+	return slices.CompactFunc(all, func(a, b Member) bool { return a.ID == b.ID }) // a node that has started anew may be there twice
 }
 
 // member finds a node by its id.

@@ -107,6 +107,9 @@ func (c *call) multiItems(body []byte) ([]*search.Request, error) {
 			if len(bytes.TrimSpace(lines[i])) == 0 {
 				break
 			}
+			if err := readItemHeader(&search.Request{Query: url.Values{}}, lines[i]); err != nil {
+				return nil, err
+			}
 			return nil, &search.ValidationError{Problems: []string{fmt.Sprintf("the header in line %d of the multi-search has no search in the line below it", i+1)}}
 		}
 		item, err := c.multiItem(lines[i], lines[i+1])

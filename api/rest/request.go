@@ -247,7 +247,7 @@ func (c *call) checkContentType() error {
 	}
 	media := mediaTypeOf(types[0])
 	kindName, sub, ok := strings.Cut(media, "/")
-	if media != "" && (!ok || kindName == "" || sub == "" || strings.ContainsAny(media, " \t,")) {
+	if !ok || kindName == "" || sub == "" || strings.ContainsAny(media, " \t,") {
 		return badContentType("header Content-Type [" + types[0] + "] is not a media type such as application/json")
 	}
 	return nil

@@ -56,8 +56,26 @@ func (c *call) write(a *answer) {
 	c.send(cmp.Or(a.status, http.StatusOK), mediaType, body)
 }
 
-// send sends headers and body, compressed if the client wants that; of the body of a HEAD request only the length.
+// send signs an answer and puts it on its way.
 func (c *call) send(status int, mediaType string, body []byte) {
+	c.sign()
+	c.put(status, mediaType, body)
+}
+
+// sign adds the headers that every answer has. That is done last, so that no search that waits keeps them.
+func (c *call) sign() {
+	h := c.Header()
+	h["Date"] = nil // keeps net/http from adding one
+	for _, name := range [...]string{opaqueIDHeader, requestIDHeader} {
+		if v, ok := c.r.Header[name]; ok && len(h[name]) == 0 {
+			h[name] = v[:1]
+		}
+	}
+	h[versionHeader] = c.s.sayVersion
+}
+
+// put sends headers and body, compressed if the client wants that; of the body of a HEAD request only the length.
+func (c *call) put(status int, mediaType string, body []byte) {
 	if c.control != nil {
 		mediaType, body = c.control.damage(status, mediaType, body)
 	}

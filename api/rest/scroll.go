@@ -107,6 +107,9 @@ func (c *call) scrollBody(body []byte, many bool) (ids []string, keepAlive strin
 	if len(body) == 0 {
 		return ids, "", nil
 	}
+	if many {
+		ids = nil // those of the body stand for all
+	}
 	if _, err := jsondoc.Parse(body); err != nil {
 		f := illegalArgument("the body cannot be read: %v", err)
 		f.cause = describe(err)
@@ -115,7 +118,7 @@ func (c *call) scrollBody(body []byte, many bool) (ids []string, keepAlive strin
 	}
 	doc, err := object(body)
 	if err != nil {
-		return nil, "", err
+		return nil, "", illegalArgument("%v", err)
 	}
 	for _, m := range doc.Members {
 		switch {

@@ -240,7 +240,7 @@ func TestScroll(t *testing.T) {
 		{`{"scroll_id":[5]}`, "illegal_argument_exception"},
 		{`{"scroll_id":"` + id + `","scroll":"x"}`, "illegal_argument_exception"},
 		{`{"scroll_id":"garbage","scroll":"1m"}`, "illegal_argument_exception"},
-		{`[]`, "parsing_exception"},
+		{`[]`, "illegal_argument_exception"},
 	} {
 		s.do("POST", "/_search/scroll", c.body).wantError(400, c.typ)
 	}

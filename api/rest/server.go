@@ -45,6 +45,9 @@ type Config struct {
 	Log       zerolog.Logger
 	// Cluster is what the node knows of the others; nil for a node alone.
 	Cluster Cluster
+	// Permits reads what permits of shared limits this node has given out to nodes of the cluster; nil where nobody does. It may be
+	// called at any time, by any goroutine.
+	Permits func() Permits
 	// Control adds the routes under /_stub, with which tests of clients script faults, read what came in, and reset the server. It
 	// keeps a copy of each request.
 	Control bool

@@ -132,10 +132,10 @@ func tally[T any](parts []part[T]) nodesDTO {
 	return d
 }
 
-// verbatim takes the part of another node as it is.
+// verbatim takes the part of another node, which is an object, as it is.
 func verbatim(body []byte) (any, error) {
-	if !json.Valid(body) {
-		return nil, errors.New("it is no JSON")
+	if !json.Valid(body) || body[0] != '{' {
+		return nil, errors.New("it is no JSON object")
 	}
 	return json.RawMessage(body), nil
 }

@@ -5,12 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/wlmserver/wlmserver/api/rest"
 	"github.com/wlmserver/wlmserver/tasks"
@@ -129,7 +132,7 @@ func TestNodeExpressions(t *testing.T) {
 	cl, nodes := newCluster(t, 3)
 	cl.members[0].Roles = []string{"ingest"} // gamma, as the others see it
 	cl.members[0].Attributes = map[string]string{"rack": "r1"}
-	b := nodes[1]
+	members, b := cl.members, nodes[1]
 	for expressions, want := range map[string]string{
 		"":                            "a-id b-id c-id",
 		"_all":                        "a-id b-id c-id",
@@ -152,6 +155,7 @@ func TestNodeExpressions(t *testing.T) {
 		"coordinating_only:true":      "",
 		"rack:r1":                     "c-id",
 		"_all,data:false":             "c-id",
+		"master:true":                 "a-id b-id",
 		"data:true,alpha":             "a-id b-id",
 		"_all,data:false,_local":      "b-id c-id",
 		"nosuch":                      "",
@@ -171,6 +175,21 @@ func TestNodeExpressions(t *testing.T) {
 			t.Errorf("%s: counts %s", expressions, r.counts())
 		}
 	}
+	cl.mu.Lock()
+	cl.members = append(cl.members, cl.members...)
+	cl.mu.Unlock()
+	if r := b.do("GET", "/_nodes/http", ""); r.nodesOf() != "a-id b-id c-id" || r.counts() != "3 3 0" {
+		t.Errorf("nodes that are members twice: %s", r.body)
+	}
+	cl.mu.Lock()
+	cl.members = nil
+	cl.mu.Unlock()
+	if r := b.do("GET", "/_nodes/http", ""); r.nodesOf() != "b-id" {
+		t.Errorf("a node that is no member does not know itself: %s", r.body)
+	}
+	cl.mu.Lock()
+	cl.members = members
+	cl.mu.Unlock()
 	before := nodes[0].times() + nodes[2].times()
 	b.do("GET", "/_nodes/_local", "").want(200)
 	b.do("GET", "/_wlm/nosuch/stats", "").want(200)
@@ -301,7 +320,7 @@ func TestWhatNodesAnswer(t *testing.T) {
 	}
 	for _, body := range []string{"", "{", "[]"} { // no part of anything
 		as(200, body)
-		for _, path := range []string{"/_wlm/stats", "/_wlm/check"} {
+		for _, path := range []string{"/_wlm/stats", "/_wlm/check", "/_nodes", "/_nodes/stats"} {
 			if r := a.do("GET", path, "").want(200); r.counts() != "2 1 1" || r.at("_nodes", "failures", 0, "caused_by", "type") != "transport_exception" {
 				t.Errorf("%s of %q: %s", path, body, r.body)
 			}
@@ -365,10 +384,28 @@ func TestServeLocal(t *testing.T) {
 			t.Errorf("%s %s?%s: %d %s, %v", c.method, c.path, c.query, a.Status, a.Body, err)
 		}
 	}
+	for _, parent := range []string{"garbage", "b-id:1"} { // is shown, if it can be
+		r := rest.LocalRequest{Method: "GET", Path: "/_tasks", Header: http.Header{"X-Wlmserver-Parent-Task": {parent}}}
+		a, err := s.rest.ServeLocal(t.Context(), r)
+		if err != nil || a.Status != 200 || bytes.Contains(a.Body, []byte(`"parent_task_id":"`+parent+`"`)) != (parent == "b-id:1") {
+			t.Errorf("for %s: %d %s, %v", parent, a.Status, a.Body, err)
+		}
+	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(tasks.DisconnectCause())
 	if a, err := s.rest.ServeLocal(ctx, rest.LocalRequest{Method: "GET", Path: "/_nodes"}); err != nil || a.Status == 0 {
 		t.Errorf("for nobody: %d %s, %v", a.Status, a.Body, err)
+	}
+}
+
+// TestServeLocalPanics: a mistake of the program is an answer, too, and in the log.
+func TestServeLocalPanics(t *testing.T) {
+	log := new(lockedBuffer)
+	s := rest.New(rest.Config{Log: zerolog.New(log), Tasks: tasks.NewManager("n")}) // without statistics to tell
+	defer s.Close()
+	a, err := s.ServeLocal(t.Context(), rest.LocalRequest{Method: "GET", Path: "/_wlm/stats"})
+	if err != nil || a.Status != 500 || !bytes.Contains(a.Body, []byte(`"type":"exception"`)) || !strings.Contains(log.String(), "panicked") {
+		t.Errorf("%d %s, %v; log %s", a.Status, a.Body, err, log)
 	}
 }
 

@@ -266,9 +266,13 @@ func TestClientOfAViewGoes(t *testing.T) {
 	_, nodes := newCluster(t, 2)
 	a, b := nodes[0], nodes[1]
 	b.work(tasks.Spec{})
+	stubborn, err := b.tasks.Register(context.WithoutCancel(t.Context()), tasks.Spec{Action: "stubborn", Type: tasks.Transport, Cancellable: true})
+	must(t, err)
+	defer stubborn.End()
 	for _, request := range []struct{ method, path, action string }{
 		{"GET", "/_tasks?wait_for_completion&actions=*search", "cluster:monitor/tasks/lists[n]"},
 		{"GET", "/_tasks/" + b.tasks.List(everything)[0].ID().String() + "?wait_for_completion", "cluster:monitor/task/get"},
+		{"POST", "/_tasks/_cancel?wait_for_completion&actions=stubborn", "cluster:admin/tasks/cancel[n]"},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		gone := make(chan error, 1)

@@ -175,13 +175,35 @@ type groupStats struct {
 	LongestWaitMilli int64 `json:"max_queue_wait_millis"`
 }
 
-// stats reads the counters of the group with that id. The nodes of the answer are keys beside its other members.
+// stats reads the counters of the group with that id from a server alone.
 func (c *client) stats(ctx context.Context, group string) (groupStats, error) {
-	var told map[string]json.RawMessage
-	if err := c.do(ctx, http.MethodGet, "/_wlm/stats/"+group, "", &told); err != nil {
+	nodes, err := c.statsByNode(ctx, group)
+	if err != nil {
 		return groupStats{}, err
 	}
-	for _, raw := range told {
+	for _, s := range nodes {
+		return s, nil
+	}
+	return groupStats{}, fmt.Errorf("GET /_wlm/stats/%s does not speak of the group", group)
+}
+
+// statsByNode reads the counters of the group with that id from each node, by the nodes' names. The nodes of the answer, by their
+// ids, are keys beside its other members.
+func (c *client) statsByNode(ctx context.Context, group string) (map[string]groupStats, error) {
+	var told map[string]json.RawMessage
+	if err := c.do(ctx, http.MethodGet, "/_wlm/stats/"+group, "", &told); err != nil {
+		return nil, err
+	}
+	var known struct {
+		Nodes map[string]struct {
+			Name string `json:"name"`
+		} `json:"nodes"`
+	}
+	if err := c.do(ctx, http.MethodGet, "/_nodes", "", &known); err != nil {
+		return nil, err
+	}
+	nodes := map[string]groupStats{}
+	for id, raw := range told {
 		var node struct {
 			Groups map[string]groupStats `json:"workload_groups"`
 		}
@@ -189,8 +211,19 @@ func (c *client) stats(ctx context.Context, group string) (groupStats, error) {
 			continue
 		}
 		if g, ok := node.Groups[group]; ok {
-			return g, nil
+			nodes[known.Nodes[id].Name] = g
 		}
 	}
-	return groupStats{}, fmt.Errorf("GET /_wlm/stats/%s does not speak of the group", group)
+	return nodes, nil
+}
+
+// health is what _cluster/health says of a cluster.
+type health struct {
+	Nodes   int      `json:"number_of_nodes"`
+	Reasons []string `json:"reasons"` // what is not as it should be
+}
+
+func (c *client) health(ctx context.Context) (h health, err error) {
+	err = c.do(ctx, http.MethodGet, "/_cluster/health", "", &h)
+	return h, err
 }

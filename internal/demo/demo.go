@@ -85,7 +85,7 @@ func burst(ctx context.Context, c *client, p plan, group string, o Options) (pic
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	sc := newScene(p)
-	view := newScreen(o.Out, p.takes/2)
+	view := newScreen(o.Out, frameLines, p.takes/2)
 	defer view.close()
 	if !view.live {
 		fmt.Fprintf(o.Out, "group %s: node_limit %d, size_per_bucket %d; %d searches of %s\n",
@@ -166,7 +166,7 @@ func cancelLast(ctx context.Context, c *client, p plan, sc *scene, l listing) er
 
 // conclude prints the group's statistics, whether they agree with the client's tally, and how to repeat it all.
 func conclude(out io.Writer, p picture, s groupStats) error {
-	view := newScreen(out, 0)
+	view := newScreen(out, 0, 0)
 	view.print(line{}, line{{"  GET /_wlm/stats says of the group", bold}}, line{})
 	view.print(table(s)...)
 

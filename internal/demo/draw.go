@@ -59,12 +59,16 @@ func (s state) look() look {
 		answered:  {"✓", green},
 		refused:   {"✗", red},
 		cancelled: {"○", faint},
+		lost:      {"†", red},
 		failed:    {"!", red},
 	}[s]
 }
 
+// frameLines is the height of a frame.
+const frameLines = 10
+
 // frame draws a picture: one cell for each search, and one bar for each of what happens to them.
-func frame(p picture) []line {
+func (p picture) frame() []line {
 	return []line{
 		heading(p),
 		{},
@@ -158,7 +162,7 @@ func cancelledNote(p picture) string {
 }
 
 // progress is a picture as one plain line, for where there is no terminal.
-func progress(p picture) string {
+func (p picture) progress() string {
 	return fmt.Sprintf("%5.1fs  running %2d  waiting %2d  admitted %2d  refused %2d  cancelled %2d",
 		p.elapsed.Seconds(), p.count[running], p.count[waiting], p.admitted(), p.count[refused], p.count[cancelled])
 }

@@ -9,8 +9,10 @@ import (
 type plan struct {
 	group       string
 	index       string
-	nodeLimit   int
+	nodeLimit   int // 0 = none
+	sharedLimit int // 0 = none
 	queueSize   int
+	replicas    int // of the index
 	searches    int
 	takes       time.Duration // each search
 	every       time.Duration // from one search sent to the next
@@ -47,11 +49,20 @@ func newPlan(fast bool) plan {
 	return p
 }
 
-func (p plan) indexBody() string { return `{"settings":{"number_of_shards":1}}` }
+func (p plan) indexBody() string {
+	if p.replicas > 0 {
+		return fmt.Sprintf(`{"settings":{"number_of_shards":1,"number_of_replicas":%d}}`, p.replicas)
+	}
+	return `{"settings":{"number_of_shards":1}}`
+}
 
 func (p plan) groupBody() string {
+	limit, n := "node_limit", p.nodeLimit
+	if p.sharedLimit > 0 {
+		limit, n = "shared_limit", p.sharedLimit
+	}
 	return fmt.Sprintf(`{"name":%q,"resiliency_mode":"enforced","resource_limits":{"cpu":0.5},`+
-		`"throttling":{"attribute":"group","node_limit":%d},"queue":{"size_per_bucket":%d}}`, p.group, p.nodeLimit, p.queueSize)
+		`"throttling":{"attribute":"group",%q:%d},"queue":{"size_per_bucket":%d}}`, p.group, limit, n, p.queueSize)
 }
 
 func (p plan) searchBody() string {

@@ -16,6 +16,7 @@ const (
 	answered        // 200
 	refused         // 429
 	cancelled       // its answer says that its task was cancelled
+	lost            // no answer came: its node had been killed
 	failed          // anything else
 )
 

@@ -20,11 +20,16 @@ type screen struct {
 	every   time.Duration
 }
 
-// frameLines is the least height of a terminal that frames are drawn on.
-const frameLines = 12
+// drawing is what a screen shows at one moment: as a frame of always the same height, or as one line.
+type drawing interface {
+	frame() []line
+	progress() string
+	done() bool // the last one
+}
 
-// newScreen looks at where out leads. Colours are for terminals only, and not with NO_COLOR.
-func newScreen(out io.Writer, every time.Duration) *screen {
+// newScreen looks at where out leads: frames of so many lines are drawn on a terminal that is higher. Colours are for terminals
+// only, and not with NO_COLOR. Elsewhere there is a line of progress as often as every.
+func newScreen(out io.Writer, height int, every time.Duration) *screen {
 	s := &screen{out: out, columns: 100, every: every}
 	f, ok := out.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -33,7 +38,7 @@ func newScreen(out io.Writer, every time.Duration) *screen {
 	s.colours = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	if columns, lines, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
 		s.columns = columns
-		s.live = lines >= frameLines && os.Getenv("TERM") != "dumb"
+		s.live = lines > height && os.Getenv("TERM") != "dumb"
 	}
 	return s
 }
@@ -45,16 +50,16 @@ const (
 	upLines    = "\x1b[%dA"
 )
 
-// show draws the picture over the one before. Without a terminal it writes a line now and then, and always the final one.
-func (s *screen) show(p picture) {
+// show draws over what it drew before. Without a terminal it writes a line now and then, and always the final one.
+func (s *screen) show(d drawing) {
 	if !s.live {
-		if now := time.Now(); p.done() || now.Sub(s.last) >= s.every {
+		if now := time.Now(); d.done() || now.Sub(s.last) >= s.every {
 			s.last = now
-			fmt.Fprintln(s.out, progress(p))
+			fmt.Fprintln(s.out, d.progress())
 		}
 		return
 	}
-	lines := frame(p)
+	lines := d.frame()
 	if s.drawn > 0 {
 		fmt.Fprintf(s.out, upLines, s.drawn)
 	} else {

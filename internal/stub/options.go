@@ -99,8 +99,8 @@ func (o *options) checkScroll(r *search.Request) error {
 	if o.from > 0 {
 		problems = append(problems, "[from] must not be given in a scroll: it starts with the first hit")
 	}
-	if o.trackTotal < 0 {
-		problems = append(problems, "[track_total_hits] must not be false in a scroll")
+	if o.trackTotalSaid && o.trackTotal != math.MaxInt {
+		problems = append(problems, "[track_total_hits] must be true in a scroll, or left out")
 	}
 	if cached, ok := lastParameter(r, "request_cache"); ok && cached != "false" {
 		problems = append(problems, "[request_cache] must not be true in a scroll")

@@ -263,6 +263,24 @@ func TestNewerSchema(t *testing.T) {
 	}
 }
 
+// A node writes nothing into a newer layout, also when it has not heard of it yet.
+func TestNewerSchemaAtTheSameMoment(t *testing.T) {
+	c := newCluster(t)
+	keys := c.keys()
+	for round := range 30 {
+		c.prefix = fmt.Sprintf("%s-%d", c.prefix, round)
+		a := c.node(c.open("a"), nil)
+		p := patch(t, body("g", ""))
+		if _, err := keys.Put(t.Context(), c.prefix+"/schema", `{"version":2,"cluster_uuid":"x"}`); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.groups.Create(t.Context(), p); !errors.As(err, new(*records.UnavailableError)) {
+			t.Fatalf("round %d: error %v", round, err)
+		}
+		c.close(a.Client)
+	}
+}
+
 func TestConfigurationIsChecked(t *testing.T) {
 	c := newCluster(t)
 	for what, change := range map[string]func(*meta.Config){

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -208,6 +209,54 @@ func TestRingIsReadFromItsKey(t *testing.T) {
 		if !strings.Contains(value, `"of the future":2`) {
 			t.Errorf("the ring was written without what its writer does not know: %s", value)
 		}
+	}
+}
+
+// Members come and go all at once, and each of the others writes the ring. Nobody who is in it is put out by one who writes
+// what he knew before: each incarnation is in the ring once, without a gap.
+func TestNobodyIsWrittenOut(t *testing.T) {
+	c := newCluster(t)
+	a := c.join("a")
+	var all sync.WaitGroup
+	for i := range 5 {
+		all.Go(func() {
+			for range 6 {
+				n, err := c.tryOpen(fmt.Sprint("n", i))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := errors.Join(n.Join(within(t)), n.Leave(within(t)), n.Close()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	c.agree("a", a)
+	history := c.history(1)
+	seen := map[string]string{} // each incarnation: in, or gone
+	for _, epoch := range slices.Sorted(maps.Keys(history)) {
+		var stored struct{ Members []ring.Member }
+		if err := json.Unmarshal([]byte(history[epoch]), &stored); err != nil {
+			t.Fatal(err)
+		}
+		now := map[string]bool{}
+		for _, m := range stored.Members {
+			now[m.Incarnation] = true
+			if seen[m.Incarnation] == "gone" {
+				t.Errorf("epoch %d: %s is back", epoch, m.Incarnation)
+			}
+			seen[m.Incarnation] = "in"
+		}
+		for incarnation, state := range seen {
+			if state == "in" && !now[incarnation] {
+				seen[incarnation] = "gone"
+			}
+		}
+	}
+	if len(seen) != 31 {
+		t.Errorf("%d incarnations were members, want 31", len(seen))
 	}
 }
 

@@ -29,10 +29,15 @@ var volatile = []string{"took", "updated_at", "cluster_uuid", "number", "build_t
 	"transport_address", "publish_address", "bound_address", "host", "ip", "timestamp", "current_usage", "start_time_in_millis", "running_time_in_nanos",
 	"start_time", "running_time", "bytes_wanted", "bytes_limit", "task_max_waiting_in_queue_millis", "task_max_waiting_in_queue", "query", "fetch", "total",
 	"byte_offset", "col", "line", "updated_at_string", "created_string", "memory_in_bytes", "cpu_time_in_nanos", "number_of_pending_tasks", "version", "completed", "largest", "total_wait_time_in_nanos", "next_token", "CPU_USAGE", "MEMORY_USAGE", "active",
-	"cpu", "heap.percent", "ram.percent", "load_1m", "load_5m", "load_15m", "store.size", "pri.store.size"}
+	"cpu", "heap.percent", "ram.percent", "load_1m", "load_5m", "load_15m", "store.size", "pri.store.size", "creation.date", "creation.date.string"}
 
 // numbers are where numbers stand that each server gives out as it likes: of tasks.
 var numbers = regexp.MustCompile(`\.(tasks|children)(\..*)?\.id$`)
+
+// isVolatile says whether the member at the end of a path is volatile. Some have dots in their names.
+func isVolatile(path string) bool {
+	return slices.ContainsFunc(volatile, func(name string) bool { return strings.HasSuffix(path, "."+name) })
+}
 
 // counted are members named like volatile ones whose values do count where they stand.
 var counted = regexp.MustCompile(`_shards\.total|_nodes\.total|hits\.total`)
@@ -147,7 +152,7 @@ func compareTrees(path string, here, there *tree) []difference {
 			all = append(all, compareTrees(path, here.items[i], there.items[i])...)
 		}
 		return all
-	case free, slices.Contains(volatile, name) && !counted.MatchString(path), numbers.MatchString(path):
+	case free, isVolatile(path) && !counted.MatchString(path), numbers.MatchString(path):
 		return nil
 	case withoutTaskNumbers(here.text) != withoutTaskNumbers(there.text):
 		return []difference{{path, quote(here.text), quote(there.text)}}

@@ -80,7 +80,7 @@ func (g *gen) index() *request {
 		r := jsonRequest("PUT", name, g.one("", `{}`, `{"settings":{"number_of_shards":2,"number_of_replicas":0}}`, `{"settings":{"index":{"number_of_shards":1}}}`, `{"settings":{"index.number_of_replicas":0}}`,
 			`¡{"settings":{"number_of_shards":0}}`, `¡{"settings":{"number_of_shards":"x"}}`, `¡{"settings":{"nosuch":1}}`, `¡{"settings":{"number_of_replicas":-1}}`, `{"mappings":{"properties":{"n":{"type":"integer"}}}}`,
 			`¡{"mappings":{"properties":{"n":{"type":"nosuch"}}}}`, `{"mappings":{}}`, `¡{"mappings":{"properties":{"n":{}}}}`, `¡{"nosuch":{}}`, `{"aliases":{}}`, `¡{"settings":[]}`, `¡{"settings":{"number_of_shards":2000}}`,
-			`{"settings":{"refresh_interval":"1s"}}`, `¡{"number_of_shards":1}`, `¡{"mappings":{"nosuch":1}}`, `¡{"mappings":[]}`, `{"settings":null}`))
+			`{"settings":{"refresh_interval":"1s"}}`, `¡{"number_of_shards":1}`, `¡{"mappings":{"nosuch":1}}`, `¡{"mappings":[]}`, `¡{"settings":null}`))
 		r.query = g.some(0.06, "timeout=5s", "wait_for_active_shards="+g.one("¡0", "1", "all", "¡x"), "cluster_manager_timeout=5s")
 		return r
 	case 2, 3:

@@ -29,6 +29,7 @@ type Shared struct {
 	Idle        float64        // share of the permits that somebody waited for, and that nobody had
 	LongestIdle time.Duration  // how long such a permit was free at most
 	Admitted    map[string]int // with a shared permit, by node
+	Handovers   int            // parked searches that followed one that had ended on another node
 }
 
 // CheckNodes checks the histories of all nodes of a cluster, on one machine's clock: each by itself as [Check] does, and that all together
@@ -116,6 +117,7 @@ type sharedBucket struct {
 	running map[place]bool // true: it counts
 	counted int
 	parked  map[place]bool
+	ended   *Run // of the search that ended last
 
 	last         time.Time
 	idleSince    time.Time // zero: no permit is free that somebody waits for
@@ -207,6 +209,9 @@ func (n *nodes) follow(b *sharedBucket, r *Run, e wlm.Event) {
 	case wlm.Admitted, wlm.Tracked:
 		delete(b.parked, p)
 		if e.Tier == wlm.SharedTier {
+			if e.Seq != 0 && b.ended != nil && b.ended.Node != r.Node {
+				b.Handovers++
+			}
 			b.running[p] = true
 			b.counted++
 			b.Most = max(b.Most, b.counted)
@@ -221,6 +226,7 @@ func (n *nodes) follow(b *sharedBucket, r *Run, e wlm.Event) {
 			b.counted--
 		}
 		delete(b.running, p)
+		b.ended = r
 	}
 }
 

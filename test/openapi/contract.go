@@ -32,10 +32,10 @@ type route struct {
 	*openapi3.Operation
 }
 
-// Load reads the description of the module in or below whose root the process runs, and checks that it is a valid one with
-// examples that fit their schemas.
+// Load reads the description in the nearest folder above that has one, and checks that it is a valid one with examples that fit their
+// schemas: tests run in the folder of their package, those of modules within this one too.
 func Load() (*Contract, error) {
-	root, err := moduleRoot()
+	root, err := describedRoot()
 	if err != nil {
 		return nil, err
 	}
@@ -55,19 +55,19 @@ func Load() (*Contract, error) {
 	return c, nil
 }
 
-// moduleRoot is the nearest folder above with a go.mod: tests run in the folder of their package.
-func moduleRoot() (string, error) {
+// describedRoot is the nearest folder above with a description.
+func describedRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
 	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, File)); err == nil {
 			return dir, nil
 		}
 		above := filepath.Dir(dir)
 		if above == dir {
-			return "", errors.New("no go.mod in or above the working directory: run the test with go test")
+			return "", errors.New("no " + File + " in or above the working directory: run the test with go test")
 		}
 		dir = above
 	}

@@ -43,6 +43,8 @@ type job struct {
 	Bare      bool     `json:"bare"`   // serve by net/http alone
 	Forget    bool     `json:"forget"` // check the history and keep none of it
 
+	Sweepless bool `json:"sweepless"` // without the backstop sweep
+
 	Journal string            `json:"journal"` // file to which the history is appended as it happens
 	Links   map[string]string `json:"links"`   // addresses of other nodes, and where they are reached instead
 }
@@ -100,6 +102,9 @@ func serve(text string) error {
 			defer mu.Unlock()
 			violations = append(violations, v)
 		}))
+	}
+	if j.Sweepless {
+		config.Admission = append(config.Admission, wlm.WithoutSweep())
 	}
 	if len(j.Links) > 0 {
 		config.Transport.Dial = func(ctx context.Context, address string) (net.Conn, error) {
@@ -346,6 +351,8 @@ type Member struct {
 	// Journal is a file to which the history is appended as it happens, so that it outlives a kill; see [ReadJournal]. The report has no
 	// events then.
 	Journal string
+	// Sweepless: without the backstop sweep, so that nothing is mended.
+	Sweepless bool
 	// Links are addresses of other nodes, and where they are reached instead.
 	Links map[string]string
 }
@@ -353,7 +360,7 @@ type Member struct {
 // StartMember is Start for a node of a cluster.
 func StartMember(t testing.TB, m Member) *Process {
 	t.Helper()
-	return start(t, m.Data, job{Overrides: m.Overrides, Journal: m.Journal, Links: m.Links})
+	return start(t, m.Data, job{Overrides: m.Overrides, Journal: m.Journal, Sweepless: m.Sweepless, Links: m.Links})
 }
 
 func start(t testing.TB, data string, what job) *Process {

@@ -67,7 +67,7 @@ func show(ctx context.Context, fast bool, out io.Writer) error {
 		if err := n.Start(ctx); err != nil {
 			return err
 		}
-		defer n.Kill()
+		defer func() { _ = n.Kill() }()
 		o.Nodes = append(o.Nodes, n)
 	}
 	return demo.RunCluster(ctx, o)

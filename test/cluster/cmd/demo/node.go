@@ -49,7 +49,7 @@ func (p *process) Start(ctx context.Context) error {
 		return err
 	}
 	p.errors.Reset()
-	cmd := exec.CommandContext(ctx, program, append([]string{nodeCommand}, p.keys...)...)
+	cmd := exec.Command(program, append([]string{nodeCommand}, p.keys...)...) //nolint:noctx // ctx bounds the start alone
 	cmd.Stderr = &p.errors
 	if p.stdin, err = cmd.StdinPipe(); err != nil {
 		return err
@@ -62,9 +62,10 @@ func (p *process) Start(ctx context.Context) error {
 		return err
 	}
 	p.cmd = cmd
+	defer context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })()
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		p.Kill()
+		_ = p.Kill()
 		return fmt.Errorf("node %s did not start: %s", p.name, bytes.TrimSpace(p.errors.Bytes()))
 	}
 	p.url = strings.TrimSpace(line)
@@ -77,7 +78,7 @@ func (p *process) Kill() error {
 		return nil
 	}
 	err := p.cmd.Process.Kill()
-	p.cmd.Wait() // its error is that it was killed
+	_ = p.cmd.Wait() // its error is that it was killed
 	p.cmd = nil
 	return err
 }
@@ -97,7 +98,7 @@ func serve(ctx context.Context, keys []string, in io.Reader, out, errs io.Writer
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		io.Copy(io.Discard, in)
+		_, _ = io.Copy(io.Discard, in) // nothing is sent: it ends with the demonstration
 	}()
 	select {
 	case <-ended:
