@@ -186,6 +186,8 @@ func lookUp(err error) *failure {
 			f.cause = &failure{typ: e.CauseType, reason: e.CauseReason}
 		}
 		return f
+	case *stub.UnavailableShardError:
+		return &failure{status: http.StatusServiceUnavailable, typ: "unavailable_shards_exception", reason: e.Error()}
 	case *stub.FullError:
 		return breaker(e, e.Wanted, e.Limit, e.Durability())
 

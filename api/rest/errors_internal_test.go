@@ -100,6 +100,7 @@ func TestErrorTable(t *testing.T) {
 		{"group, no number", &groups.InvalidError{Reason: "x", Type: groups.TypeNumberFormat}, 400, simple("number_format_exception")},
 		{"group, bad form", &groups.InvalidError{Reason: "x", Type: groups.TypeParsing, Line: 1, Column: 81}, 400, withFields("parsing_exception", `"line":1,"col":81`)},
 		{"no group", &groups.NotFoundError{Name: "x"}, 404, simple("resource_not_found_exception")},
+		{"no copy", &stub.UnavailableShardError{Index: "x", Shard: 1}, 503, simple("unavailable_shards_exception")},
 		{"metadata out of reach", fmt.Errorf("storing: %w", &records.UnavailableError{Cause: errors.New("no leader")}), 503,
 			simple("cluster_manager_not_discovered_exception")},
 		{"too many groups", &groups.TooManyError{Max: 2}, 500, simple("illegal_state_exception")},

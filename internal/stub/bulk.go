@@ -101,7 +101,7 @@ func (b *batches) add(i int) {
 	key := batchKey{ix, ix.router.shard(op.ID)}
 	of := b.byShard[key]
 	if of == nil && ix.now.Load().alone(key.shard, b.engine.self) {
-		r, err := b.engine.write(ix, &op)
+		r, err := b.engine.write(ix, key.shard, &op)
 		b.settle(i, r, err)
 		return
 	}

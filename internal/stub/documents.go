@@ -109,7 +109,7 @@ func (e *Engine) carryOut(a action) (DocumentResult, error) {
 		if err != nil {
 			return DocumentResult{}, err
 		}
-		r, err := e.write(ix, &op)
+		r, err := e.write(ix, ix.router.shard(op.ID), &op)
 		if !errors.Is(err, errIndexClosed) {
 			return r, err
 		}

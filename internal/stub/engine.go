@@ -2,7 +2,6 @@ package stub
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -130,12 +129,10 @@ func (e *Engine) Close() {
 	e.mu.Lock()
 	e.closed = true
 	e.mu.Unlock()
-	e.end(errEngineClosed)
+	e.end(errPoolClosed)
 	e.pool.close()
 	e.running.Wait()
 }
-
-var errEngineClosed = errors.New("the node is stopping")
 
 // PoolStats tells what the workers do and did.
 func (e *Engine) PoolStats() PoolStats { return e.pool.stats() }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wlmserver/wlmserver/internal/shard"
 	"github.com/wlmserver/wlmserver/internal/stub"
+	"github.com/wlmserver/wlmserver/records"
 	"github.com/wlmserver/wlmserver/search"
 	"github.com/wlmserver/wlmserver/tasks"
 )
@@ -26,6 +27,11 @@ func TestFailuresTravel(t *testing.T) {
 		{&search.PoolFullError{Pool: "a/search", Work: "w", Threads: 1, Active: 2, Queued: 3, Capacity: 4, Completed: 5}, "rejected_execution_exception", 429},
 		{&search.IndexNotFoundError{Index: "logs"}, "index_not_found_exception", 404},
 		{&stub.FullError{What: "documents", Wanted: 2, Limit: 1, Key: "node.heap_size"}, "circuit_breaking_exception", 429},
+		{&stub.VersionConflictError{Index: "logs", UUID: "u", Shard: 1, ID: "7", Version: 3}, "version_conflict_engine_exception", 409},
+		{&stub.DocumentMissingError{Index: "logs", UUID: "u", Shard: 1, ID: "7"}, "document_missing_exception", 404},
+		{&stub.MalformedDocumentError{Reason: "r", CauseType: "t", CauseReason: "c"}, "mapper_parsing_exception", 400},
+		{&stub.StaleCopyError{Copy: shard.Copy{Shard: shard.ID{Index: "logs", Number: 1}, UUID: "u", Number: 4}}, "shard_not_found_exception", 404},
+		{&records.UnavailableError{Unknown: true, Cause: errors.New("no leader")}, "process_cluster_event_timeout_exception", 503},
 		{&search.ShardError{Type: "query_phase_execution_exception", Reason: "Time exceeded", Status: 500}, "query_phase_execution_exception", 500},
 		{&search.ShardError{Type: "of_a_type", Status: 418}, "of_a_type", 418},
 	} {

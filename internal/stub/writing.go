@@ -27,9 +27,8 @@ var (
 	errNotAlone = errors.New("there is another copy of the shard")
 )
 
-// write carries out one operation, wherever its shard is.
-func (e *Engine) write(ix *index, op *shard.Operation) (DocumentResult, error) {
-	number := ix.router.shard(op.ID)
+// write carries out one operation on a shard, wherever that is.
+func (e *Engine) write(ix *index, number int, op *shard.Operation) (DocumentResult, error) {
 	if ix.now.Load().alone(number, e.self) {
 		e.settle(e.life, ix)
 		o := e.apply(ix, number, 0, op)
