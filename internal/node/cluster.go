@@ -16,6 +16,7 @@ import (
 	"github.com/wlmserver/wlmserver/internal/cluster/ring"
 	"github.com/wlmserver/wlmserver/internal/stub"
 	"github.com/wlmserver/wlmserver/records"
+	"github.com/wlmserver/wlmserver/settings"
 	"github.com/wlmserver/wlmserver/store"
 )
 
@@ -68,6 +69,14 @@ func (m metadata) follow(settings, groups, rules func(context.Context) error) {
 	m.cluster.Meta().Settings().OnChange(settings)
 	m.cluster.Meta().Groups().OnChange(groups)
 	m.cluster.Meta().Rules().OnChange(rules)
+}
+
+// shared says of the settings whether they are a cluster's.
+func (m metadata) shared() []settings.Option {
+	if m.cluster == nil {
+		return nil
+	}
+	return []settings.Option{settings.OfCluster()}
 }
 
 // members is the cluster as the API sees it.

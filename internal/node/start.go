@@ -76,7 +76,7 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 	if meta.cluster != nil {
 		undo = append(undo, func() { meta.cluster.Close() })
 	}
-	dynamic, err := settings.Open(ctx, meta.settings, c.startSettings())
+	dynamic, err := settings.Open(ctx, meta.settings, c.startSettings(), meta.shared()...)
 	if err != nil {
 		return nil, err
 	}
