@@ -243,9 +243,9 @@ func (a *Admission) Completed(group string) {
 func (a *Admission) Counters() []GroupCounters {
 	p := a.policy.Load()
 	out := make([]GroupCounters, 0, len(p.groups)+1)
-	out = append(out, p.fallback.read(p.fallback.id))
-	for id, g := range p.groups {
-		out = append(out, g.read(id))
+	out = append(out, p.fallback.read())
+	for _, g := range p.groups {
+		out = append(out, g.read())
 	}
 	slices.SortFunc(out, func(x, y GroupCounters) int { return strings.Compare(x.Group, y.Group) })
 	return out
@@ -260,7 +260,7 @@ func (a *Admission) Totals() Totals {
 	for _, g := range a.policy.Load().all() {
 		t.Buckets += len(g.buckets())
 		t.Waiters += g.waiters.Load()
-		t.Tracked += g.runningTracked.Load()
+		t.Tracked += g.tracked()
 		t.Untracked += g.runningUntracked.Load()
 	}
 	a.evictions.Range(func(name, n any) bool {

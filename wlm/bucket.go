@@ -421,7 +421,6 @@ func (b *bucket) giveLocked(t *Ticket, kind permitKind, id sharedtier.PermitID) 
 	case sharedPermit:
 		b.shared++
 	}
-	b.group.runningTracked.Add(1)
 	b.running.push(t)
 }
 
@@ -437,7 +436,6 @@ func (b *bucket) takeBackLocked(t *Ticket) {
 		b.shared--
 		b.sendLocked(sharedtier.Message{Kind: sharedtier.Release, Permit: t.shared})
 	}
-	b.group.runningTracked.Add(-1)
 	b.running.remove(t)
 }
 

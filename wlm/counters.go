@@ -16,7 +16,7 @@ type counters struct {
 	waits, waitMillis, longestMillis atomic.Uint64
 	waiters                          atomic.Int64 // parked, pending ones too: bounded by groups.MaxQueued
 	waiting, peak                    atomic.Int64
-	runningTracked, runningUntracked atomic.Int64
+	runningUntracked                 atomic.Int64
 }
 
 // GroupCounters is a reading of one group's counters. The fields are read one after the other: they agree with each other at
@@ -46,26 +46,26 @@ type GroupCounters struct {
 	RunningUntracked int64 // searches that run without one
 }
 
-func (c *counters) read(id string) GroupCounters {
+func (g *group) read() GroupCounters {
 	return GroupCounters{
-		Group:              id,
-		Completions:        c.completions.Load(),
-		Throttled:          c.throttled.Load(),
-		WouldThrottle:      c.wouldThrottle.Load(),
-		Queued:             c.queued.Load(),
-		QueueRejections:    c.queueRejections.Load(),
-		QueuedCurrent:      uint64(max(c.waiting.Load(), 0)),
-		QueuePeak:          uint64(c.peak.Load()),
-		QueueWaits:         c.waits.Load(),
-		QueueWaitMillis:    c.waitMillis.Load(),
-		MaxQueueWaitMillis: c.longestMillis.Load(),
-		Evicted:            c.evicted.Load(),
-		Admitted:           c.admitted.Load(),
-		Refused:            c.refused.Load(),
-		Cancelled:          c.cancelled.Load(),
-		Waiters:            c.waiters.Load(),
-		RunningTracked:     c.runningTracked.Load(),
-		RunningUntracked:   c.runningUntracked.Load(),
+		Group:              g.id,
+		Completions:        g.completions.Load(),
+		Throttled:          g.throttled.Load(),
+		WouldThrottle:      g.wouldThrottle.Load(),
+		Queued:             g.queued.Load(),
+		QueueRejections:    g.queueRejections.Load(),
+		QueuedCurrent:      uint64(max(g.waiting.Load(), 0)),
+		QueuePeak:          uint64(g.peak.Load()),
+		QueueWaits:         g.waits.Load(),
+		QueueWaitMillis:    g.waitMillis.Load(),
+		MaxQueueWaitMillis: g.longestMillis.Load(),
+		Evicted:            g.evicted.Load(),
+		Admitted:           g.admitted.Load(),
+		Refused:            g.refused.Load(),
+		Cancelled:          g.cancelled.Load(),
+		Waiters:            g.waiters.Load(),
+		RunningTracked:     g.tracked(),
+		RunningUntracked:   g.runningUntracked.Load(),
 	}
 }
 
@@ -80,6 +80,9 @@ func (c *counters) endWaiting(wait time.Duration) {
 	ms := max(wait.Milliseconds(), 0)
 	c.waiting.Add(-1)
 	c.waits.Add(1)
+	if ms == 0 {
+		return
+	}
 	c.waitMillis.Add(uint64(ms))
 	for {
 		longest := c.longestMillis.Load()

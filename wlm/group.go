@@ -88,6 +88,22 @@ func (s *shard) dropLocked(b *bucket) {
 	s.spare = b
 }
 
+// tracked counts the permits that are out.
+func (g *group) tracked() int64 {
+	g.wholeMu.Lock()
+	n := g.whole.node + g.whole.shared
+	g.wholeMu.Unlock()
+	for i := range g.shards {
+		s := &g.shards[i]
+		s.mu.Lock()
+		for _, b := range s.buckets {
+			n += b.node + b.shared
+		}
+		s.mu.Unlock()
+	}
+	return int64(n)
+}
+
 // buckets lists those that are not idle at this moment.
 func (g *group) buckets() []*bucket {
 	out := g.every()

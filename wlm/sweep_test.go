@@ -26,6 +26,7 @@ func TestWaitsKnowNothingOfTheSweep(t *testing.T) {
 // waits has searches come and go at random moments for longer than several sweeps, and gives how long each has waited until it was
 // admitted, or cancelled, which one in four is.
 func waits(t *testing.T, open func(testing.TB, ...wlm.Option) *harness, seed uint64) []time.Duration {
+	t.Helper()
 	const searches, limit = 2_000, 4
 	all := make([]time.Duration, searches)
 	synctest.Test(t, func(t *testing.T) {

@@ -144,7 +144,7 @@ func (a *Admission) Check() Check {
 func (a *Admission) CheckQuiet() []string {
 	var out []string
 	for _, g := range a.policy.Load().all() {
-		if n := g.runningTracked.Load(); n != 0 {
+		if n := g.tracked(); n != 0 {
 			out = append(out, fmt.Sprintf("I10: group %s counts %d tracked permits", g.id, n))
 		}
 		if n := g.runningUntracked.Load(); n != 0 {
@@ -156,7 +156,7 @@ func (a *Admission) CheckQuiet() []string {
 		if bs := g.buckets(); len(bs) != 0 {
 			out = append(out, fmt.Sprintf("I4: group %s keeps %d buckets", g.id, len(bs)))
 		}
-		if s := g.read(g.id); s.Queued != s.QueueWaits+s.QueuedCurrent+s.Evicted {
+		if s := g.read(); s.Queued != s.QueueWaits+s.QueuedCurrent+s.Evicted {
 			out = append(out, fmt.Sprintf("I1: group %s: %d queued, but %d admitted, %d waiting, %d evicted",
 				g.id, s.Queued, s.QueueWaits, s.QueuedCurrent, s.Evicted))
 		}

@@ -115,7 +115,7 @@ func silence(ctx context.Context, m Member, wait time.Duration, err error) *fail
 		return &failure{status: http.StatusGatewayTimeout, typ: "receive_timeout_transport_exception",
 			reason: "node [" + m.Name + "] has not answered within [" + units.FormatTime(wait) + "]"}
 	}
-	return &failure{status: http.StatusServiceUnavailable, typ: "transport_exception", reason: "node [" + m.Name + "] has not answered: " + err.Error()}
+	return &failure{status: http.StatusServiceUnavailable, typ: "transport_exception", reason: err.Error()}
 }
 
 // tally counts who was asked and who has answered.

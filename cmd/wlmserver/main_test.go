@@ -98,6 +98,7 @@ func TestWrongCalls(t *testing.T) {
 		"bad start value":       {[]string{"-E", "wlm.workload_group.mode=on"}, []string{"wlm.workload_group.mode", "on", "monitor_only"}},
 		"public and anonymous":  {[]string{"-E", "http.host=0.0.0.0"}, []string{"http.host", "0.0.0.0", "auth.users_file", "auth.allow_anonymous"}},
 		"users file is missing": {[]string{"-E", "auth.users_file=none.yml"}, []string{"none.yml"}},
+		"transport everywhere":  {[]string{"-E", "cluster.etcd.endpoints=http://127.0.0.1:1", "-E", "transport.host=0.0.0.0"}, []string{"transport.host", "0.0.0.0"}},
 		"flag of another":       {[]string{"version", "--fast"}, []string{"--fast"}},
 	} {
 		t.Run(name, func(t *testing.T) {

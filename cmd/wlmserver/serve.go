@@ -56,7 +56,8 @@ func startError(err error) error {
 	_, users := errors.AsType[*auth.UsersFileError](err)
 	_, combination := errors.AsType[*auth.ConfigError](err)
 	_, certificate := errors.AsType[*node.CertificateError](err)
-	if public || users || combination || certificate {
+	_, clustered := errors.AsType[*node.ClusterConfigError](err)
+	if public || users || combination || certificate || clustered {
 		return &usageError{err}
 	}
 	return err

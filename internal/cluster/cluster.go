@@ -60,8 +60,8 @@ type Cluster struct {
 	served sync.WaitGroup
 }
 
-// Open connects the node with the cluster's metadata; it is no member yet. Errors: those of [meta.Open], *[certificate.Error], and
-// *[peer.PlaintextError] for an address that others than this machine reach without TLS.
+// Open connects the node with the cluster's metadata; it is no member yet. The listener's address is the one that the other members
+// are told; without TLS it has to be a loopback one. Errors: those of [meta.Open], and *[certificate.Error].
 func Open(ctx context.Context, c Config) (*Cluster, error) {
 	c.Self.Transport = c.Listener.Addr().String()
 	k := &Cluster{config: c}
@@ -127,12 +127,41 @@ func (k *Cluster) Serve(local peer.Local, shards shard.Transport) {
 			k.config.Log.Error().Err(err).Msg("other nodes are not answered any more")
 		}
 	})
+	before := ring.New(0, nil)
 	k.meta.OnRing(func(r *ring.Ring) {
 		k.server.Update(r.Members())
 		k.peers.Update(r.Members())
-		k.config.Log.Info().Uint64("epoch", r.Epoch()).Int("members", len(r.Members())).Bool("member", r.Has(k.config.Self)).Msg("the ring has changed")
+		k.tell(before, r)
+		before = r
 		k.tier.SetRing(r)
 	})
+}
+
+// tell logs who has come and who has gone. A node that has started anew has done both.
+func (k *Cluster) tell(before, now *ring.Ring) {
+	line := k.config.Log.Info().Uint64("epoch", now.Epoch()).Strs("members", names(now.Members(), nil))
+	if joined := names(now.Members(), before); len(joined) > 0 {
+		line = line.Strs("joined", joined)
+	}
+	if left := names(before.Members(), now); len(left) > 0 {
+		line = line.Strs("left", left)
+	}
+	message := "the members of the cluster have changed"
+	if !now.Has(k.config.Self) {
+		message += "; this node is none of them"
+	}
+	line.Msg(message)
+}
+
+// names are those of the members that another ring has not; of all, without one.
+func names(members []ring.Member, other *ring.Ring) []string {
+	var all []string
+	for _, m := range members {
+		if other == nil || !other.Has(m) {
+			all = append(all, m.Name)
+		}
+	}
+	return all
 }
 
 // Join makes the node a member and waits for that. When etcd does not answer, it returns at once and goes on trying; the node then

@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"net"
-	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,6 +15,7 @@ import (
 	"github.com/wlmserver/wlmserver/internal/cluster/ring"
 	"github.com/wlmserver/wlmserver/internal/stub"
 	"github.com/wlmserver/wlmserver/records"
+	"github.com/wlmserver/wlmserver/settings"
 	"github.com/wlmserver/wlmserver/store"
 )
 
@@ -28,14 +28,12 @@ type metadata struct {
 	cluster                 *cluster.Cluster // nil for a node alone
 }
 
-// openMetadata finds where the node's metadata are.
-func openMetadata(ctx context.Context, c Config, id, httpAddress string, db *store.DB, log zerolog.Logger) (metadata, error) {
-	if len(c.Cluster.Endpoints) == 0 {
+// openMetadata finds where the node's metadata are. transport is where other nodes are answered, nil for a node alone.
+func openMetadata(
+	ctx context.Context, c Config, id, httpAddress string, transport net.Listener, db *store.DB, log zerolog.Logger,
+) (metadata, error) {
+	if transport == nil {
 		return metadata{settings: db.Settings(), groups: db.Groups(), rules: db.Rules()}, nil
-	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(c.Transport.Host, strconv.Itoa(c.Transport.Port)))
-	if err != nil {
-		return metadata{}, err
 	}
 	k, err := cluster.Open(ctx, cluster.Config{
 		Name: c.ClusterName,
@@ -47,14 +45,13 @@ func openMetadata(ctx context.Context, c Config, id, httpAddress string, db *sto
 			},
 		},
 		MemberTTL: c.Cluster.MemberTTL, Lease: c.Cluster.Lease,
-		Listener: listener, Dial: c.Transport.Dial,
+		Listener: transport, Dial: c.Transport.Dial,
 		Transport: certificate.Files{
 			Keys: "transport.ssl", Certificate: c.Transport.Certificate, Key: c.Transport.Key, Authorities: c.Transport.Authorities, Mutual: true,
 		},
 		Failures: stub.Failures{}, Last: db.Last(), Log: log,
 	})
 	if err != nil {
-		listener.Close()
 		return metadata{}, err
 	}
 	return metadata{settings: k.Meta().Settings(), groups: k.Meta().Groups(), rules: k.Meta().Rules(), cluster: k}, nil
@@ -68,6 +65,14 @@ func (m metadata) follow(settings, groups, rules func(context.Context) error) {
 	m.cluster.Meta().Settings().OnChange(settings)
 	m.cluster.Meta().Groups().OnChange(groups)
 	m.cluster.Meta().Rules().OnChange(rules)
+}
+
+// shared says of the settings whether they are a cluster's.
+func (m metadata) shared() []settings.Option {
+	if m.cluster == nil {
+		return nil
+	}
+	return []settings.Option{settings.OfCluster()}
 }
 
 // members is the cluster as the API sees it.
@@ -105,6 +110,22 @@ func (m members) Health() rest.ClusterHealth {
 		out.Reasons = append(out.Reasons, "node ["+name+"] is of a version before "+ring.Since+": it shares out no permits, and no group may have a queue while it is there")
 	}
 	return out
+}
+
+// permits are those that the node has granted, for the check of all nodes; nil for a node alone.
+func (m metadata) permits() func() rest.Permits {
+	if m.cluster == nil {
+		return nil
+	}
+	return func() rest.Permits {
+		tier := m.cluster.Tier()
+		status := tier.Status()
+		p := rest.Permits{Settled: status.Ready && status.Sessions == status.Owners}
+		for _, x := range tier.Permits() {
+			p.Out = append(p.Out, rest.Permit{Bucket: x.Bucket, Epoch: x.Permit.Epoch, Seq: x.Permit.Seq, Holder: string(x.By)})
+		}
+		return p
+	}
 }
 
 // local answers other nodes.

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"runtime"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/rs/zerolog"
 
 	"github.com/wlmserver/wlmserver/api/rest"
 	"github.com/wlmserver/wlmserver/auth"
@@ -58,6 +60,13 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 		return nil, err
 	}
 	undo = append(undo, func() { listener.Close() })
+	transport, err := listenTransport(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if transport != nil {
+		undo = append(undo, func() { transport.Close() })
+	}
 
 	db, err := store.Open(c.DataPath)
 	if err != nil {
@@ -69,14 +78,14 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 		return nil, err
 	}
 	address := listener.Addr().String()
-	meta, err := openMetadata(ctx, c, id, address, db, log)
+	meta, err := openMetadata(ctx, c, id, address, transport, db, log)
 	if err != nil {
 		return nil, err
 	}
 	if meta.cluster != nil {
 		undo = append(undo, func() { meta.cluster.Close() })
 	}
-	dynamic, err := settings.Open(ctx, meta.settings, c.startSettings())
+	dynamic, err := settings.Open(ctx, meta.settings, c.startSettings(), meta.shared()...)
 	if err != nil {
 		return nil, err
 	}
@@ -141,6 +150,7 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 		}),
 		Node:    c.nodeInfo(id, address, started, meta),
 		Cluster: meta.view(),
+		Permits: meta.permits(),
 		Limits: rest.Limits{
 			MaxContentLength: c.HTTP.MaxContentLength, MaxHeaderSize: c.HTTP.MaxHeaderSize,
 			MaxInitialLineLength: c.HTTP.MaxInitialLineLength, MaxInFlightBytes: c.HTTP.MaxInFlightBytes,
@@ -190,9 +200,9 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 	if c.StubControl {
 		log.Warn().Msg("stub.control is on: whoever may administer this server can have it answer falsely and forget everything, and reads what others send")
 	}
-	log.Info().Str("version", Version().Build).Str("address", address).Str("path.data", c.DataPath).
+	log.Info().Str("version", Version().Build).Str("node.name", c.NodeName).Str("address", address).Func(n.inCluster).Str("path.data", c.DataPath).
 		Bool("tls", n.tls).Bool("anonymous", !who.Enabled()).Dur("took_ms", time.Since(started)).
-		Msg("started: " + posture(!who.Enabled(), n.tls))
+		Msg("started: " + n.standing() + posture(!who.Enabled(), n.tls))
 	return n, nil
 }
 
@@ -213,6 +223,32 @@ func (c Config) nodeInfo(id, address string, started time.Time, meta metadata) r
 		Build:    rest.Build{Version: version.Build, Hash: version.Revision, Date: version.Date},
 		Started:  started, HeapSize: c.HeapSize, Processors: runtime.GOMAXPROCS(0),
 		SearchThreads: c.SearchPool.Size, SearchQueue: c.SearchPool.QueueSize,
+	}
+}
+
+// inCluster adds to the line of the start where other nodes find this one.
+func (n *Node) inCluster(line *zerolog.Event) {
+	if n.cluster != nil {
+		line.Str("cluster.name", n.config.ClusterName).Str("transport", n.cluster.Self().Transport)
+	}
+}
+
+// standing says in words what the node is in its cluster; nothing for a node alone.
+func (n *Node) standing() string {
+	switch {
+	case n.cluster == nil:
+		return ""
+	case !n.cluster.Health().Member:
+		return "not a member of the cluster yet: under a shared limit nothing starts here until etcd answers; "
+	}
+	others := len(n.cluster.Meta().Ring().Members()) - 1
+	switch others {
+	case 0:
+		return "the first member of the cluster; "
+	case 1:
+		return "a member of the cluster, beside 1 other; "
+	default:
+		return fmt.Sprintf("a member of the cluster, beside %d others; ", others)
 	}
 }
 

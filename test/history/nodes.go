@@ -28,6 +28,7 @@ type Shared struct {
 	Most        int            // permits out at once, as [CheckNodes] counts them
 	Idle        float64        // share of the permits that somebody waited for, and that nobody had
 	LongestIdle time.Duration  // how long such a permit was free at most
+	IdleSince   time.Time      // when that began
 	Admitted    map[string]int // with a shared permit, by node
 	Handovers   int            // parked searches that followed one that had ended on another node
 }
@@ -183,8 +184,8 @@ func (b *sharedBucket) pass(at time.Time) {
 func (b *sharedBucket) look(at time.Time) {
 	switch {
 	case b.free() == 0:
-		if !b.idleSince.IsZero() {
-			b.LongestIdle = max(b.LongestIdle, at.Sub(b.idleSince))
+		if took := at.Sub(b.idleSince); !b.idleSince.IsZero() && took > b.LongestIdle {
+			b.LongestIdle, b.IdleSince = took, b.idleSince
 		}
 		b.idleSince = time.Time{}
 	case b.idleSince.IsZero():

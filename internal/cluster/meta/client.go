@@ -299,7 +299,7 @@ func (c *Client) read(ctx context.Context) error {
 	}
 	answer, err := etcd.Get(ctx, c.config.Prefix, clientv3.WithPrefix())
 	if err != nil {
-		return fmt.Errorf("reading the cluster's metadata from etcd: %w", err)
+		return fmt.Errorf("reading the cluster's metadata: %w", inTime(err))
 	}
 	v, err := read(c.config.Prefix, answer.Kvs, uint64(answer.Header.Revision))
 	if err != nil {
@@ -326,7 +326,7 @@ func (c *Client) layOut(ctx context.Context, etcd *clientv3.Client) error {
 		Else(all).
 		Commit()
 	if err != nil {
-		return fmt.Errorf("laying out the cluster's metadata in etcd: %w", err)
+		return fmt.Errorf("laying out the cluster's metadata: %w", inTime(err))
 	}
 	found := answer.Responses[len(answer.Responses)-1].GetResponseRange()
 	v, err := read(c.config.Prefix, found.Kvs, uint64(answer.Header.Revision))

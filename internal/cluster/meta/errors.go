@@ -65,6 +65,14 @@ var (
 	errClosed = errors.New("this node stops")
 )
 
+// inTime says of an error, where it is so, that etcd did not answer in time: the client of etcd says no more than that time is over.
+func inTime(err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) && status.Code(err) != codes.DeadlineExceeded {
+		return err
+	}
+	return fmt.Errorf("etcd has not answered in time: %w", err)
+}
+
 // unreachable tells whether an error says that etcd did not answer, rather than that it refused. What was asked may
 // then have been done.
 func unreachable(err error) bool {

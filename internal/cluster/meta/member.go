@@ -187,7 +187,7 @@ func (c *Client) takeAnswer(answer *clientv3.TxnResponse) error {
 // failed wraps what went wrong with a request, and notes when etcd did not answer. That this node gave up says nothing
 // of etcd.
 func (c *Client) failed(doing string, err error) error {
-	err = fmt.Errorf("%s: %w", doing, err)
+	err = fmt.Errorf("%s: %w", doing, inTime(err))
 	if !unreachable(err) {
 		return err
 	}
@@ -229,7 +229,7 @@ func (c *Client) keepAlive(m *membership, lease *clientv3.LeaseGrantResponse) er
 		case errors.Is(err, rpctypes.ErrLeaseNotFound):
 			return err
 		case m.ctx.Err() == nil:
-			c.lost(fmt.Errorf("renewing the lease: %w", err))
+			c.lost(fmt.Errorf("renewing the lease: %w", inTime(err)))
 		}
 	}
 }
@@ -292,7 +292,7 @@ func (c *Client) Leave(ctx context.Context) error {
 	defer cancel()
 	errRing := c.writeRing(ctx, lease, true)
 	if _, err := etcd.Revoke(ctx, lease); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
-		return errors.Join(errRing, fmt.Errorf("ending the lease: %w", err))
+		return errors.Join(errRing, fmt.Errorf("ending the lease: %w", inTime(err)))
 	}
 	return errRing
 }

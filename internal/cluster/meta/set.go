@@ -156,9 +156,11 @@ func (t *transaction) commit(ctx context.Context, etcd *clientv3.Client, conditi
 		pause(ctx, retry)
 		if ctx.Err() != nil {
 			if client.Err() == nil {
-				c.lost(err)
+				c.lost(inTime(err))
+			} else {
+				err = errors.Join(context.Cause(client), err)
 			}
-			return 0, &records.UnavailableError{Unknown: true, Cause: errors.Join(context.Cause(ctx), err)}
+			return 0, &records.UnavailableError{Unknown: true, Cause: inTime(err)}
 		}
 	}
 }

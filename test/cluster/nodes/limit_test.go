@@ -1,0 +1,124 @@
+package nodes_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestSharedLimitUnderConstantLoad: three nodes never run more than the limit together, leave hardly a permit unused while somebody waits,
+// and are served alike. A machine that is busy with other things makes permits wait for processors: of three measurements the best one
+// tells what the nodes themselves cost.
+func TestSharedLimitUnderConstantLoad(t *testing.T) {
+	const limit, times = 4, 3
+	c := newCluster(t, 3)
+	var buckets []string
+	for i := range times {
+		group := c.create(fmt.Sprint("g", i), shared(limit, 100))
+		buckets = append(buckets, bucketOf(group))
+		l := c.load(c.live(), 6, group, 50*time.Millisecond)
+		time.Sleep(time.Duration(share(20)) * time.Second)
+		l.end()
+		c.awaitChecked(0, 0)
+	}
+	found := c.finish()
+	least := 1.0
+	for _, b := range buckets {
+		got := found[b]
+		t.Logf("%+v", got)
+		least = min(least, got.Idle)
+		if got.Most != limit {
+			t.Errorf("%d ran at once under a limit of %d", got.Most, limit)
+		}
+		sum := 0
+		for _, n := range got.Admitted {
+			sum += n
+		}
+		for node, n := range got.Admitted {
+			if fair := float64(sum) / 3; float64(n) < 0.9*fair || float64(n) > 1.1*fair {
+				t.Errorf("node %s was served %d times of %d", node, n, sum)
+			}
+		}
+	}
+	if least > 0.02 {
+		t.Errorf("at best %.1f %% of the permits that somebody waited for were idle", 100*least)
+	}
+}
+
+// TestParkedOnOneHeldOnAnother: a search that parks on one node while the only permit is held on another runs when that one ends. Nothing
+// but the owner's push can help it: there is no sweep, and no other search.
+func TestParkedOnOneHeldOnAnother(t *testing.T) {
+	t.Parallel()
+	c := prepare(t, keeperOnly())
+	c.sweepless = true
+	for _, name := range names[:3] {
+		c.add(name).start()
+	}
+	c.settled()
+	group := c.create("g", shared(1, 10))
+	live := c.live()
+	var all answers
+	n := share(1000)
+	for i := range n {
+		holder, waiter := live[i%3], live[(i+1+i/3%2)%3]
+		var both sync.WaitGroup
+		both.Go(func() { all.take(holder, holder.searchSoon(t, group, 20*time.Millisecond)) })
+		time.Sleep(5 * time.Millisecond) // the holder comes first, mostly; if not, they change their parts
+		both.Go(func() { all.take(waiter, waiter.searchSoon(t, group, time.Millisecond)) })
+		both.Wait()
+	}
+	c.quiet(group, 1)
+	got := c.finish()[bucketOf(group)]
+	if len(all.bad) > 0 || all.by[http.StatusOK] != 2*n {
+		t.Errorf("answers by status: %v; %v", all.by, all.bad)
+	}
+	if got.Most != 1 || got.Handovers < n*9/10 {
+		t.Errorf("in %d rounds: %+v", n, got)
+	}
+}
+
+// searchSoon is search with an answer within a time that is long for a search that does not wait for ever.
+func (n *node) searchSoon(t *testing.T, group string, took time.Duration, headers ...string) (a answer) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	return n.search(ctx, group, took, headers...)
+}
+
+// TestThreeThousandFromThreeNodes: each of very many searches that come at once is run or refused, and the counters of the nodes say what
+// the clients saw.
+func TestThreeThousandFromThreeNodes(t *testing.T) {
+	const limit, size, each = 8, 100, 1000
+	c := newCluster(t, 3)
+	group := c.create("g", shared(limit, size))
+	live := c.live()
+	var all answers
+	var sent sync.WaitGroup
+	for i := range each * len(live) {
+		n := live[i%len(live)]
+		sent.Go(func() { all.take(n, n.searchSoon(t, group, 5*time.Millisecond), http.StatusTooManyRequests) })
+	}
+	sent.Wait()
+	if len(all.bad) > 0 || all.by[http.StatusOK]+all.by[http.StatusTooManyRequests] != each*len(live) || all.by[http.StatusTooManyRequests] == 0 {
+		t.Errorf("answers by status: %v; %v", all.by, all.bad)
+	}
+	throttled, waits := 0, 0
+	for _, n := range live {
+		s := n.stats(group)
+		throttled += s.Throttled
+		waits += s.QueueWaits
+		if s.QueueRejections != s.Throttled || s.QueueWaits != s.Queued || s.QueuedCurrent != 0 || s.QueuePeak > size {
+			t.Errorf("node %s: %+v", n.name, s)
+		}
+	}
+	if throttled != all.by[http.StatusTooManyRequests] || waits > all.by[http.StatusOK] {
+		t.Errorf("answers by status: %v; the nodes count %d refused, %d that waited", all.by, throttled, waits)
+	}
+	t.Logf("answers by status: %v, %d waited", all.by, waits)
+	c.quiet(group, limit)
+	if got := c.finish()[bucketOf(group)]; got.Most != limit {
+		t.Errorf("%+v", got)
+	}
+}
