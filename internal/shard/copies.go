@@ -10,7 +10,7 @@ type Node struct {
 
 // NodeError is the error of a shard that was asked on another node than the one that asks. Its text is that of the error.
 type NodeError struct {
-	Node string // the id of the node that was asked last
+	Node string // the id of the node that was asked last; empty: there was none to ask
 	Err  error
 }
 
@@ -65,7 +65,7 @@ type Operation struct {
 	SeqNo   int64
 }
 
-// OperationKind says what an Operation does. The numbers travel: none ever changes.
+// OperationKind says what an Operation does.
 type OperationKind uint8
 
 // The kinds of operations. A replica is sent Index and Delete alone.

@@ -118,6 +118,7 @@ type QueryResult struct {
 	Count int
 	Hits  []Hit
 
+	Node    string // the id of the node that was asked, if it is not the one that asks
 	Reader  Reader
 	Fetched []Document // only with an InlineFetch
 	Usage   Usage

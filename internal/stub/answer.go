@@ -191,7 +191,11 @@ func appendFailures(b []byte, failures []search.ShardFailure) []byte {
 		b = append(b, `{"shard":`...)
 		b = strconv.AppendInt(b, int64(f.Shard), 10)
 		b = jsondoc.AppendString(append(b, `,"index":`...), f.Index)
-		b = jsondoc.AppendString(append(b, `,"node":`...), f.Node)
+		if b = append(b, `,"node":`...); f.Node == "" { // no node has the shard
+			b = append(b, "null"...)
+		} else {
+			b = jsondoc.AppendString(b, f.Node)
+		}
 		b = append(b, `,"reason":`...)
 		b = append(append(b, reason...), '}')
 	}

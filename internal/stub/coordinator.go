@@ -175,6 +175,9 @@ func (c *coordinator) settleQuery() error {
 			c.timedOut = true
 			if !c.partial {
 				q.err = &search.ShardError{Type: "query_phase_execution_exception", Reason: "Time exceeded", Status: http.StatusInternalServerError}
+				if q.result.Node != "" {
+					q.err = &shard.NodeError{Node: q.result.Node, Err: q.err}
+				}
 			}
 		}
 		if q.err != nil {

@@ -60,6 +60,7 @@ type Handlers struct {
 	Local    Local
 	Metadata Metadata
 	Shards   shard.Transport // to the shards of this node
+	Copies   shard.Holder    // their documents
 }
 
 // Server is the side that is called. It is safe for concurrent use.

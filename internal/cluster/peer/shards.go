@@ -16,7 +16,7 @@ import (
 // The copies of a shard are asked one after another, that of this node first, until one has answered. The next one is asked when a node
 // cannot be reached, was lost before it answered, does not take the call, does not have the shard or has no room for the work (404, 429
 // and 503); any other failure is the shard's answer. A question that names a reader goes to where that is and to no other. What a lost
-// node was asked may go on there until it notices. It is safe for concurrent use.
+// node was asked may go on there until it notices. An error from elsewhere is a [shard.NodeError]. It is safe for concurrent use.
 type Shards struct {
 	peers  *Peers
 	local  shard.Transport
@@ -61,6 +61,7 @@ func (s *Shards) Query(ctx context.Context, r *shard.QueryRequest, done func(*sh
 				return nil, false
 			}
 			result := fromQueryResult(q)
+			result.Node = from.ID
 			if n := q.GetReader(); n != 0 {
 				result.Reader = &held{member: from, number: n}
 			}
@@ -125,8 +126,8 @@ func route[T any](s *Shards, ctx context.Context, id shard.ID, h *held, done fun
 	}
 	if len(copies) == 0 {
 		var none T
-		done(none, s.restore(shard.Failure{Type: "no_shard_available_action_exception", Status: http.StatusServiceUnavailable,
-			Reason: "no member of the cluster has a copy of the shard"}))
+		done(none, &shard.NodeError{Err: s.restore(shard.Failure{Type: "no_shard_available_action_exception", Status: http.StatusServiceUnavailable,
+			Reason: "no member of the cluster has a copy of the shard"})})
 		return
 	}
 	try(s, ctx, copies, self, nil, done, q)
@@ -139,7 +140,10 @@ func try[T any](s *Shards, ctx context.Context, copies []ring.Member, self ring.
 			try(s, ctx, copies[1:], self, nil, done, q)
 			return
 		}
-		done(result, s.known(err))
+		if err = s.known(err); err != nil && copies[0] != self {
+			err = &shard.NodeError{Node: copies[0].ID, Err: err}
+		}
+		done(result, err)
 	}
 	if copies[0] == self {
 		q.local(nil, self, next)

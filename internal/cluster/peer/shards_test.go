@@ -112,7 +112,7 @@ var took = regexp.MustCompile(`"took":\d+`)
 
 // A search over shards of another node answers, and fails, as one over shards that are here.
 func TestRemoteShardsAnswerAsLocalOnes(t *testing.T) {
-	here, there := newShards(t, "a"), newShards(t, "b")
+	here, there := newShards(t, "b"), newShards(t, "b") // as a failure names the node
 	b := start(t, "b", at(there), failures)
 	a := start(t, "a", peer.Handlers{}, failures)
 	across := newShards(t, "a", elsewhere(a, b.self))

@@ -100,6 +100,64 @@ func (Kind) EnumDescriptor() ([]byte, []int) {
 	return file_internal_cluster_peer_clusterpb_cluster_proto_rawDescGZIP(), []int{0}
 }
 
+type OperationKind int32
+
+const (
+	OperationKind_OPERATION_KIND_UNSPECIFIED OperationKind = 0
+	OperationKind_OPERATION_KIND_INDEX       OperationKind = 1
+	OperationKind_OPERATION_KIND_CREATE      OperationKind = 2
+	OperationKind_OPERATION_KIND_UPDATE      OperationKind = 3
+	OperationKind_OPERATION_KIND_DELETE      OperationKind = 4
+	OperationKind_OPERATION_KIND_GET         OperationKind = 5
+)
+
+// Enum value maps for OperationKind.
+var (
+	OperationKind_name = map[int32]string{
+		0: "OPERATION_KIND_UNSPECIFIED",
+		1: "OPERATION_KIND_INDEX",
+		2: "OPERATION_KIND_CREATE",
+		3: "OPERATION_KIND_UPDATE",
+		4: "OPERATION_KIND_DELETE",
+		5: "OPERATION_KIND_GET",
+	}
+	OperationKind_value = map[string]int32{
+		"OPERATION_KIND_UNSPECIFIED": 0,
+		"OPERATION_KIND_INDEX":       1,
+		"OPERATION_KIND_CREATE":      2,
+		"OPERATION_KIND_UPDATE":      3,
+		"OPERATION_KIND_DELETE":      4,
+		"OPERATION_KIND_GET":         5,
+	}
+)
+
+func (x OperationKind) Enum() *OperationKind {
+	p := new(OperationKind)
+	*p = x
+	return p
+}
+
+func (x OperationKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (OperationKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_internal_cluster_peer_clusterpb_cluster_proto_enumTypes[1].Descriptor()
+}
+
+func (OperationKind) Type() protoreflect.EnumType {
+	return &file_internal_cluster_peer_clusterpb_cluster_proto_enumTypes[1]
+}
+
+func (x OperationKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use OperationKind.Descriptor instead.
+func (OperationKind) EnumDescriptor() ([]byte, []int) {
+	return file_internal_cluster_peer_clusterpb_cluster_proto_rawDescGZIP(), []int{1}
+}
+
 type Member struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Id               string                 `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"`
@@ -2273,6 +2331,638 @@ func (*CloseReadersAnswer) Descriptor() ([]byte, []int) {
 	return file_internal_cluster_peer_clusterpb_cluster_proto_rawDescGZIP(), []int{32}
 }
 
+type Copy struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Shard         *ShardID               `protobuf:"bytes,1,opt,name=shard" json:"shard,omitempty"`
+	Uuid          string                 `protobuf:"bytes,2,opt,name=uuid" json:"uuid,omitempty"` // of the index
+	Number        int64                  `protobuf:"varint,3,opt,name=number" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Copy) Reset() {
+	*x = Copy{}
+	mi := &file_internal_cluster_peer_clusterpb_cluster_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Copy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Copy) ProtoMessage() {}
+
+func (x *Copy) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_cluster_peer_clusterpb_cluster_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Copy.ProtoReflect.Descriptor instead.
+func (*Copy) Descriptor() ([]byte, []int) {
+	return file_internal_cluster_peer_clusterpb_cluster_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *Copy) GetShard() *ShardID {
+	if x != nil {
+		return x.Shard
+	}
+	return nil
+}
+
+func (x *Copy) GetUuid() string {
+	if x != nil {
+		return x.Uuid
+	}
+	return ""
+}
+
+func (x *Copy) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+type Operation struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          OperationKind          `protobuf:"varint,1,opt,name=kind,enum=wlmserver.cluster.v1.OperationKind" json:"kind,omitempty"`
+	Id            string                 `protobuf:"bytes,2,opt,name=id" json:"id,omitempty"`
+	Source        []byte                 `protobuf:"bytes,3,opt,name=source" json:"source,omitempty"`
+	Version       int64                  `protobuf:"varint,4,opt,name=version" json:"version,omitempty"` // to a replica: what the primary has given it
+	SeqNo         int64                  `protobuf:"varint,5,opt,name=seq_no,json=seqNo" json:"seq_no,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Operation) Reset() {
+	*x = Operation{}
+	mi := &file_internal_cluster_peer_clusterpb_cluster_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Operation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Operation) ProtoMessage() {}
+
+func (x *Operation) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_cluster_peer_clusterpb_cluster_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Operation.ProtoReflect.Descriptor instead.
+func (*Operation) Descriptor() ([]byte, []int) {
+	return file_internal_cluster_peer_clusterpb_cluster_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *Operation) GetKind() OperationKind {
+	if x != nil {
+		return x.Kind
+	}
+	return OperationKind_OPERATION_KIND_UNSPECIFIED
+}
+
+func (x *Operation) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Operation) GetSource() []byte {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
+func (x *Operation) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Operation) GetSeqNo() int64 {
+	if x != nil {
+		return x.SeqNo
+	}
+	return 0
+}
+
+type WriteRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Copy          *Copy                  `protobuf:"bytes,1,opt,name=copy" json:"copy,omitempty"`
+	Primary       int64                  `protobuf:"varint,2,opt,name=primary" json:"primary,omitempty"` // of a replica's: the number of the primary copy that sends it
+	Operations    []*Operation           `protobuf:"bytes,3,rep,name=operations" json:"operations,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WriteRequest) Reset() {
+	*x = WriteRequest{}
+	mi := &file_internal_cluster_peer_clusterpb_cluster_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WriteRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WriteRequest) ProtoMessage() {}
+
+func (x *WriteRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_cluster_peer_clusterpb_cluster_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WriteRequest.ProtoReflect.Descriptor instead.
+func (*WriteRequest) Descriptor() ([]byte, []int) {
+	return file_internal_cluster_peer_clusterpb_cluster_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *WriteRequest) GetCopy() *Copy {
+	if x != nil {
+		return x.Copy
+	}
+	return nil
+}
+
+func (x *WriteRequest) GetPrimary() int64 {
+	if x != nil {
+		return x.Primary
+	}
+	return 0
+}
+
+func (x *WriteRequest) GetOperations() []*Operation {
+	if x != nil {
+		return x.Operations
+	}
+	return nil
+}
+
+type WriteAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Outcomes      []*Outcome             `protobuf:"bytes,1,rep,name=outcomes" json:"outcomes,omitempty"` // one for each operation; of a replica none
+	Taken         int64                  `protobuf:"varint,2,opt,name=taken" json:"taken,omitempty"`      // copies that have carried them out
+	Failed        int64                  `protobuf:"varint,3,opt,name=failed" json:"failed,omitempty"`    // copies that could not
+	Failure       *Failure               `protobuf:"bytes,4,opt,name=failure" json:"failure,omitempty"`   // then nothing else counts
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WriteAnswer) Reset() {
+	*x = WriteAnswer{}
+	mi := &file_internal_cluster_peer_clusterpb_cluster_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WriteAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WriteAnswer) ProtoMessage() {}
+
+func (x *WriteAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_cluster_peer_clusterpb_cluster_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WriteAnswer.ProtoReflect.Descriptor instead.
+func (*WriteAnswer) Descriptor() ([]byte, []int) {
+	return file_internal_cluster_peer_clusterpb_cluster_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *WriteAnswer) GetOutcomes() []*Outcome {
+	if x != nil {
+		return x.Outcomes
+	}
+	return nil
+}
+
+func (x *WriteAnswer) GetTaken() int64 {
+	if x != nil {
+		return x.Taken
+	}
+	return 0
+}
+
+func (x *WriteAnswer) GetFailed() int64 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *WriteAnswer) GetFailure() *Failure {
+	if x != nil {
+		return x.Failure
+	}
+	return nil
+}
+
+type Outcome struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Result        string                 `protobuf:"bytes,1,opt,name=result" json:"result,omitempty"`
+	Version       int64                  `protobuf:"varint,2,opt,name=version" json:"version,omitempty"`
+	SeqNo         int64                  `protobuf:"varint,3,opt,name=seq_no,json=seqNo" json:"seq_no,omitempty"`
+	Source        []byte                 `protobuf:"bytes,4,opt,name=source" json:"source,omitempty"`
+	Failure       *Failure               `protobuf:"bytes,5,opt,name=failure" json:"failure,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Outcome) Reset() {
+	*x = Outcome{}
+	mi := &file_internal_cluster_peer_clusterpb_cluster_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Outcome) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Outcome) ProtoMessage() {}
+
+func (x *Outcome) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_cluster_peer_clusterpb_cluster_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
+func (*Outcome) Descriptor() ([]byte, []int) {
+	return file_internal_cluster_peer_clusterpb_cluster_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *Outcome) GetResult() string {
+	if x != nil {
+		return x.Result
+	}
+	return ""
+}
+
+func (x *Outcome) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Outcome) GetSeqNo() int64 {
+	if x != nil {
+		return x.SeqNo
+	}
+	return 0
+}
+
+func (x *Outcome) GetSource() []byte {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
+func (x *Outcome) GetFailure() *Failure {
+	if x != nil {
+		return x.Failure
+	}
+	return nil
+}
+
+type ReadRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Copy          *Copy                  `protobuf:"bytes,1,opt,name=copy" json:"copy,omitempty"`
+	ForCopy       int64                  `protobuf:"varint,2,opt,name=for_copy,json=forCopy" json:"for_copy,omitempty"` // the number of the copy that is being filled
+	From          int64                  `protobuf:"varint,3,opt,name=from" json:"from,omitempty"`                      // a sequence number
+	Amount        int64                  `protobuf:"varint,4,opt,name=amount" json:"amount,omitempty"`                  // bytes after which the answer may end
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadRequest) Reset() {
+	*x = ReadRequest{}
+	mi := &file_internal_cluster_peer_clusterpb_cluster_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadRequest) ProtoMessage() {}
+
+func (x *ReadRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_cluster_peer_clusterpb_cluster_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
+func (*ReadRequest) Descriptor() ([]byte, []int) {
+	return file_internal_cluster_peer_clusterpb_cluster_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *ReadRequest) GetCopy() *Copy {
+	if x != nil {
+		return x.Copy
+	}
+	return nil
+}
+
+func (x *ReadRequest) GetForCopy() int64 {
+	if x != nil {
+		return x.ForCopy
+	}
+	return 0
+}
+
+func (x *ReadRequest) GetFrom() int64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *ReadRequest) GetAmount() int64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
+type ReadAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Documents     []*Document            `protobuf:"bytes,1,rep,name=documents" json:"documents,omitempty"`
+	Next          int64                  `protobuf:"varint,2,opt,name=next" json:"next,omitempty"` // where to read on
+	Last          bool                   `protobuf:"varint,3,opt,name=last" json:"last,omitempty"`
+	Failure       *Failure               `protobuf:"bytes,4,opt,name=failure" json:"failure,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadAnswer) Reset() {
+	*x = ReadAnswer{}
+	mi := &file_internal_cluster_peer_clusterpb_cluster_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadAnswer) ProtoMessage() {}
+
+func (x *ReadAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_cluster_peer_clusterpb_cluster_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadAnswer.ProtoReflect.Descriptor instead.
+func (*ReadAnswer) Descriptor() ([]byte, []int) {
+	return file_internal_cluster_peer_clusterpb_cluster_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *ReadAnswer) GetDocuments() []*Document {
+	if x != nil {
+		return x.Documents
+	}
+	return nil
+}
+
+func (x *ReadAnswer) GetNext() int64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+func (x *ReadAnswer) GetLast() bool {
+	if x != nil {
+		return x.Last
+	}
+	return false
+}
+
+func (x *ReadAnswer) GetFailure() *Failure {
+	if x != nil {
+		return x.Failure
+	}
+	return nil
+}
+
+type MeasureRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Shards        []*ShardID             `protobuf:"bytes,1,rep,name=shards" json:"shards,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MeasureRequest) Reset() {
+	*x = MeasureRequest{}
+	mi := &file_internal_cluster_peer_clusterpb_cluster_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MeasureRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MeasureRequest) ProtoMessage() {}
+
+func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_cluster_peer_clusterpb_cluster_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MeasureRequest.ProtoReflect.Descriptor instead.
+func (*MeasureRequest) Descriptor() ([]byte, []int) {
+	return file_internal_cluster_peer_clusterpb_cluster_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *MeasureRequest) GetShards() []*ShardID {
+	if x != nil {
+		return x.Shards
+	}
+	return nil
+}
+
+type MeasureAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sizes         []*Size                `protobuf:"bytes,1,rep,name=sizes" json:"sizes,omitempty"` // of those that are there
+	Failure       *Failure               `protobuf:"bytes,2,opt,name=failure" json:"failure,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MeasureAnswer) Reset() {
+	*x = MeasureAnswer{}
+	mi := &file_internal_cluster_peer_clusterpb_cluster_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MeasureAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MeasureAnswer) ProtoMessage() {}
+
+func (x *MeasureAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_cluster_peer_clusterpb_cluster_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MeasureAnswer.ProtoReflect.Descriptor instead.
+func (*MeasureAnswer) Descriptor() ([]byte, []int) {
+	return file_internal_cluster_peer_clusterpb_cluster_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *MeasureAnswer) GetSizes() []*Size {
+	if x != nil {
+		return x.Sizes
+	}
+	return nil
+}
+
+func (x *MeasureAnswer) GetFailure() *Failure {
+	if x != nil {
+		return x.Failure
+	}
+	return nil
+}
+
+type Size struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Shard         *ShardID               `protobuf:"bytes,1,opt,name=shard" json:"shard,omitempty"`
+	Documents     int64                  `protobuf:"varint,2,opt,name=documents" json:"documents,omitempty"`
+	Bytes         int64                  `protobuf:"varint,3,opt,name=bytes" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Size) Reset() {
+	*x = Size{}
+	mi := &file_internal_cluster_peer_clusterpb_cluster_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Size) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Size) ProtoMessage() {}
+
+func (x *Size) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_cluster_peer_clusterpb_cluster_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Size.ProtoReflect.Descriptor instead.
+func (*Size) Descriptor() ([]byte, []int) {
+	return file_internal_cluster_peer_clusterpb_cluster_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *Size) GetShard() *ShardID {
+	if x != nil {
+		return x.Shard
+	}
+	return nil
+}
+
+func (x *Size) GetDocuments() int64 {
+	if x != nil {
+		return x.Documents
+	}
+	return 0
+}
+
+func (x *Size) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
 var File_internal_cluster_peer_clusterpb_cluster_proto protoreflect.FileDescriptor
 
 const file_internal_cluster_peer_clusterpb_cluster_proto_rawDesc = "" +
@@ -2428,7 +3118,54 @@ const file_internal_cluster_peer_clusterpb_cluster_proto_rawDesc = "" +
 	"\x06detail\x18\x05 \x01(\fR\x06detail\"/\n" +
 	"\x13CloseReadersRequest\x12\x18\n" +
 	"\areaders\x18\x01 \x03(\x04R\areaders\"\x14\n" +
-	"\x12CloseReadersAnswer*\xe8\x01\n" +
+	"\x12CloseReadersAnswer\"g\n" +
+	"\x04Copy\x123\n" +
+	"\x05shard\x18\x01 \x01(\v2\x1d.wlmserver.cluster.v1.ShardIDR\x05shard\x12\x12\n" +
+	"\x04uuid\x18\x02 \x01(\tR\x04uuid\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x03R\x06number\"\x9d\x01\n" +
+	"\tOperation\x127\n" +
+	"\x04kind\x18\x01 \x01(\x0e2#.wlmserver.cluster.v1.OperationKindR\x04kind\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x16\n" +
+	"\x06source\x18\x03 \x01(\fR\x06source\x12\x18\n" +
+	"\aversion\x18\x04 \x01(\x03R\aversion\x12\x15\n" +
+	"\x06seq_no\x18\x05 \x01(\x03R\x05seqNo\"\x99\x01\n" +
+	"\fWriteRequest\x12.\n" +
+	"\x04copy\x18\x01 \x01(\v2\x1a.wlmserver.cluster.v1.CopyR\x04copy\x12\x18\n" +
+	"\aprimary\x18\x02 \x01(\x03R\aprimary\x12?\n" +
+	"\n" +
+	"operations\x18\x03 \x03(\v2\x1f.wlmserver.cluster.v1.OperationR\n" +
+	"operations\"\xaf\x01\n" +
+	"\vWriteAnswer\x129\n" +
+	"\boutcomes\x18\x01 \x03(\v2\x1d.wlmserver.cluster.v1.OutcomeR\boutcomes\x12\x14\n" +
+	"\x05taken\x18\x02 \x01(\x03R\x05taken\x12\x16\n" +
+	"\x06failed\x18\x03 \x01(\x03R\x06failed\x127\n" +
+	"\afailure\x18\x04 \x01(\v2\x1d.wlmserver.cluster.v1.FailureR\afailure\"\xa3\x01\n" +
+	"\aOutcome\x12\x16\n" +
+	"\x06result\x18\x01 \x01(\tR\x06result\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x03R\aversion\x12\x15\n" +
+	"\x06seq_no\x18\x03 \x01(\x03R\x05seqNo\x12\x16\n" +
+	"\x06source\x18\x04 \x01(\fR\x06source\x127\n" +
+	"\afailure\x18\x05 \x01(\v2\x1d.wlmserver.cluster.v1.FailureR\afailure\"\x84\x01\n" +
+	"\vReadRequest\x12.\n" +
+	"\x04copy\x18\x01 \x01(\v2\x1a.wlmserver.cluster.v1.CopyR\x04copy\x12\x19\n" +
+	"\bfor_copy\x18\x02 \x01(\x03R\aforCopy\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\x03R\x04from\x12\x16\n" +
+	"\x06amount\x18\x04 \x01(\x03R\x06amount\"\xab\x01\n" +
+	"\n" +
+	"ReadAnswer\x12<\n" +
+	"\tdocuments\x18\x01 \x03(\v2\x1e.wlmserver.cluster.v1.DocumentR\tdocuments\x12\x12\n" +
+	"\x04next\x18\x02 \x01(\x03R\x04next\x12\x12\n" +
+	"\x04last\x18\x03 \x01(\bR\x04last\x127\n" +
+	"\afailure\x18\x04 \x01(\v2\x1d.wlmserver.cluster.v1.FailureR\afailure\"G\n" +
+	"\x0eMeasureRequest\x125\n" +
+	"\x06shards\x18\x01 \x03(\v2\x1d.wlmserver.cluster.v1.ShardIDR\x06shards\"z\n" +
+	"\rMeasureAnswer\x120\n" +
+	"\x05sizes\x18\x01 \x03(\v2\x1a.wlmserver.cluster.v1.SizeR\x05sizes\x127\n" +
+	"\afailure\x18\x02 \x01(\v2\x1d.wlmserver.cluster.v1.FailureR\afailure\"o\n" +
+	"\x04Size\x123\n" +
+	"\x05shard\x18\x01 \x01(\v2\x1d.wlmserver.cluster.v1.ShardIDR\x05shard\x12\x1c\n" +
+	"\tdocuments\x18\x02 \x01(\x03R\tdocuments\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x03R\x05bytes*\xe8\x01\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fKIND_ACQUIRE\x10\x01\x12\f\n" +
@@ -2443,13 +3180,23 @@ const file_internal_cluster_peer_clusterpb_cluster_proto_rawDesc = "" +
 	"\vKIND_DENIED\x10\x11\x12\x14\n" +
 	"\x10KIND_UNAVAILABLE\x10\x12\x12\x0e\n" +
 	"\n" +
-	"KIND_GRANT\x10\x132\xb3\x03\n" +
+	"KIND_GRANT\x10\x13*\xb2\x01\n" +
+	"\rOperationKind\x12\x1e\n" +
+	"\x1aOPERATION_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14OPERATION_KIND_INDEX\x10\x01\x12\x19\n" +
+	"\x15OPERATION_KIND_CREATE\x10\x02\x12\x19\n" +
+	"\x15OPERATION_KIND_UPDATE\x10\x03\x12\x19\n" +
+	"\x15OPERATION_KIND_DELETE\x10\x04\x12\x16\n" +
+	"\x12OPERATION_KIND_GET\x10\x052\xa6\x05\n" +
 	"\x04Peer\x12U\n" +
 	"\aSession\x12\".wlmserver.cluster.v1.SessionFrame\x1a\".wlmserver.cluster.v1.SessionFrame(\x010\x01\x12N\n" +
 	"\x05Local\x12\".wlmserver.cluster.v1.LocalRequest\x1a!.wlmserver.cluster.v1.LocalAnswer\x12N\n" +
 	"\x05Await\x12\".wlmserver.cluster.v1.AwaitRequest\x1a!.wlmserver.cluster.v1.AwaitAnswer\x12O\n" +
 	"\x05Shard\x12\x1f.wlmserver.cluster.v1.ShardCall\x1a!.wlmserver.cluster.v1.ShardAnswer(\x010\x01\x12c\n" +
-	"\fCloseReaders\x12).wlmserver.cluster.v1.CloseReadersRequest\x1a(.wlmserver.cluster.v1.CloseReadersAnswerBGZ>github.com/wlmserver/wlmserver/internal/cluster/peer/clusterpb\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
+	"\fCloseReaders\x12).wlmserver.cluster.v1.CloseReadersRequest\x1a(.wlmserver.cluster.v1.CloseReadersAnswer\x12N\n" +
+	"\x05Write\x12\".wlmserver.cluster.v1.WriteRequest\x1a!.wlmserver.cluster.v1.WriteAnswer\x12K\n" +
+	"\x04Read\x12!.wlmserver.cluster.v1.ReadRequest\x1a .wlmserver.cluster.v1.ReadAnswer\x12T\n" +
+	"\aMeasure\x12$.wlmserver.cluster.v1.MeasureRequest\x1a#.wlmserver.cluster.v1.MeasureAnswerBGZ>github.com/wlmserver/wlmserver/internal/cluster/peer/clusterpb\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
 
 var (
 	file_internal_cluster_peer_clusterpb_cluster_proto_rawDescOnce sync.Once
@@ -2463,93 +3210,124 @@ func file_internal_cluster_peer_clusterpb_cluster_proto_rawDescGZIP() []byte {
 	return file_internal_cluster_peer_clusterpb_cluster_proto_rawDescData
 }
 
-var file_internal_cluster_peer_clusterpb_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_internal_cluster_peer_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_internal_cluster_peer_clusterpb_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_internal_cluster_peer_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_internal_cluster_peer_clusterpb_cluster_proto_goTypes = []any{
 	(Kind)(0),                   // 0: wlmserver.cluster.v1.Kind
-	(*Member)(nil),              // 1: wlmserver.cluster.v1.Member
-	(*SessionFrame)(nil),        // 2: wlmserver.cluster.v1.SessionFrame
-	(*Open)(nil),                // 3: wlmserver.cluster.v1.Open
-	(*Opened)(nil),              // 4: wlmserver.cluster.v1.Opened
-	(*Batch)(nil),               // 5: wlmserver.cluster.v1.Batch
-	(*Envelope)(nil),            // 6: wlmserver.cluster.v1.Envelope
-	(*Bucket)(nil),              // 7: wlmserver.cluster.v1.Bucket
-	(*Permit)(nil),              // 8: wlmserver.cluster.v1.Permit
-	(*LocalRequest)(nil),        // 9: wlmserver.cluster.v1.LocalRequest
-	(*Header)(nil),              // 10: wlmserver.cluster.v1.Header
-	(*LocalAnswer)(nil),         // 11: wlmserver.cluster.v1.LocalAnswer
-	(*AwaitRequest)(nil),        // 12: wlmserver.cluster.v1.AwaitRequest
-	(*AwaitAnswer)(nil),         // 13: wlmserver.cluster.v1.AwaitAnswer
-	(*ShardCall)(nil),           // 14: wlmserver.cluster.v1.ShardCall
-	(*ShardAnswer)(nil),         // 15: wlmserver.cluster.v1.ShardAnswer
-	(*Cancel)(nil),              // 16: wlmserver.cluster.v1.Cancel
-	(*Cancelling)(nil),          // 17: wlmserver.cluster.v1.Cancelling
-	(*ShardID)(nil),             // 18: wlmserver.cluster.v1.ShardID
-	(*Task)(nil),                // 19: wlmserver.cluster.v1.Task
-	(*Sort)(nil),                // 20: wlmserver.cluster.v1.Sort
-	(*Query)(nil),               // 21: wlmserver.cluster.v1.Query
-	(*InlineFetch)(nil),         // 22: wlmserver.cluster.v1.InlineFetch
-	(*Fetch)(nil),               // 23: wlmserver.cluster.v1.Fetch
-	(*Work)(nil),                // 24: wlmserver.cluster.v1.Work
-	(*Usage)(nil),               // 25: wlmserver.cluster.v1.Usage
-	(*QueryResult)(nil),         // 26: wlmserver.cluster.v1.QueryResult
-	(*Hit)(nil),                 // 27: wlmserver.cluster.v1.Hit
-	(*Key)(nil),                 // 28: wlmserver.cluster.v1.Key
-	(*FetchResult)(nil),         // 29: wlmserver.cluster.v1.FetchResult
-	(*Document)(nil),            // 30: wlmserver.cluster.v1.Document
-	(*Failure)(nil),             // 31: wlmserver.cluster.v1.Failure
-	(*CloseReadersRequest)(nil), // 32: wlmserver.cluster.v1.CloseReadersRequest
-	(*CloseReadersAnswer)(nil),  // 33: wlmserver.cluster.v1.CloseReadersAnswer
+	(OperationKind)(0),          // 1: wlmserver.cluster.v1.OperationKind
+	(*Member)(nil),              // 2: wlmserver.cluster.v1.Member
+	(*SessionFrame)(nil),        // 3: wlmserver.cluster.v1.SessionFrame
+	(*Open)(nil),                // 4: wlmserver.cluster.v1.Open
+	(*Opened)(nil),              // 5: wlmserver.cluster.v1.Opened
+	(*Batch)(nil),               // 6: wlmserver.cluster.v1.Batch
+	(*Envelope)(nil),            // 7: wlmserver.cluster.v1.Envelope
+	(*Bucket)(nil),              // 8: wlmserver.cluster.v1.Bucket
+	(*Permit)(nil),              // 9: wlmserver.cluster.v1.Permit
+	(*LocalRequest)(nil),        // 10: wlmserver.cluster.v1.LocalRequest
+	(*Header)(nil),              // 11: wlmserver.cluster.v1.Header
+	(*LocalAnswer)(nil),         // 12: wlmserver.cluster.v1.LocalAnswer
+	(*AwaitRequest)(nil),        // 13: wlmserver.cluster.v1.AwaitRequest
+	(*AwaitAnswer)(nil),         // 14: wlmserver.cluster.v1.AwaitAnswer
+	(*ShardCall)(nil),           // 15: wlmserver.cluster.v1.ShardCall
+	(*ShardAnswer)(nil),         // 16: wlmserver.cluster.v1.ShardAnswer
+	(*Cancel)(nil),              // 17: wlmserver.cluster.v1.Cancel
+	(*Cancelling)(nil),          // 18: wlmserver.cluster.v1.Cancelling
+	(*ShardID)(nil),             // 19: wlmserver.cluster.v1.ShardID
+	(*Task)(nil),                // 20: wlmserver.cluster.v1.Task
+	(*Sort)(nil),                // 21: wlmserver.cluster.v1.Sort
+	(*Query)(nil),               // 22: wlmserver.cluster.v1.Query
+	(*InlineFetch)(nil),         // 23: wlmserver.cluster.v1.InlineFetch
+	(*Fetch)(nil),               // 24: wlmserver.cluster.v1.Fetch
+	(*Work)(nil),                // 25: wlmserver.cluster.v1.Work
+	(*Usage)(nil),               // 26: wlmserver.cluster.v1.Usage
+	(*QueryResult)(nil),         // 27: wlmserver.cluster.v1.QueryResult
+	(*Hit)(nil),                 // 28: wlmserver.cluster.v1.Hit
+	(*Key)(nil),                 // 29: wlmserver.cluster.v1.Key
+	(*FetchResult)(nil),         // 30: wlmserver.cluster.v1.FetchResult
+	(*Document)(nil),            // 31: wlmserver.cluster.v1.Document
+	(*Failure)(nil),             // 32: wlmserver.cluster.v1.Failure
+	(*CloseReadersRequest)(nil), // 33: wlmserver.cluster.v1.CloseReadersRequest
+	(*CloseReadersAnswer)(nil),  // 34: wlmserver.cluster.v1.CloseReadersAnswer
+	(*Copy)(nil),                // 35: wlmserver.cluster.v1.Copy
+	(*Operation)(nil),           // 36: wlmserver.cluster.v1.Operation
+	(*WriteRequest)(nil),        // 37: wlmserver.cluster.v1.WriteRequest
+	(*WriteAnswer)(nil),         // 38: wlmserver.cluster.v1.WriteAnswer
+	(*Outcome)(nil),             // 39: wlmserver.cluster.v1.Outcome
+	(*ReadRequest)(nil),         // 40: wlmserver.cluster.v1.ReadRequest
+	(*ReadAnswer)(nil),          // 41: wlmserver.cluster.v1.ReadAnswer
+	(*MeasureRequest)(nil),      // 42: wlmserver.cluster.v1.MeasureRequest
+	(*MeasureAnswer)(nil),       // 43: wlmserver.cluster.v1.MeasureAnswer
+	(*Size)(nil),                // 44: wlmserver.cluster.v1.Size
 }
 var file_internal_cluster_peer_clusterpb_cluster_proto_depIdxs = []int32{
-	3,  // 0: wlmserver.cluster.v1.SessionFrame.open:type_name -> wlmserver.cluster.v1.Open
-	4,  // 1: wlmserver.cluster.v1.SessionFrame.opened:type_name -> wlmserver.cluster.v1.Opened
-	5,  // 2: wlmserver.cluster.v1.SessionFrame.batch:type_name -> wlmserver.cluster.v1.Batch
-	1,  // 3: wlmserver.cluster.v1.Open.from:type_name -> wlmserver.cluster.v1.Member
-	6,  // 4: wlmserver.cluster.v1.Batch.envelopes:type_name -> wlmserver.cluster.v1.Envelope
-	7,  // 5: wlmserver.cluster.v1.Envelope.bucket:type_name -> wlmserver.cluster.v1.Bucket
+	4,  // 0: wlmserver.cluster.v1.SessionFrame.open:type_name -> wlmserver.cluster.v1.Open
+	5,  // 1: wlmserver.cluster.v1.SessionFrame.opened:type_name -> wlmserver.cluster.v1.Opened
+	6,  // 2: wlmserver.cluster.v1.SessionFrame.batch:type_name -> wlmserver.cluster.v1.Batch
+	2,  // 3: wlmserver.cluster.v1.Open.from:type_name -> wlmserver.cluster.v1.Member
+	7,  // 4: wlmserver.cluster.v1.Batch.envelopes:type_name -> wlmserver.cluster.v1.Envelope
+	8,  // 5: wlmserver.cluster.v1.Envelope.bucket:type_name -> wlmserver.cluster.v1.Bucket
 	0,  // 6: wlmserver.cluster.v1.Envelope.kind:type_name -> wlmserver.cluster.v1.Kind
-	8,  // 7: wlmserver.cluster.v1.Envelope.permit:type_name -> wlmserver.cluster.v1.Permit
-	8,  // 8: wlmserver.cluster.v1.Envelope.held:type_name -> wlmserver.cluster.v1.Permit
-	10, // 9: wlmserver.cluster.v1.LocalRequest.header:type_name -> wlmserver.cluster.v1.Header
-	21, // 10: wlmserver.cluster.v1.ShardCall.query:type_name -> wlmserver.cluster.v1.Query
-	23, // 11: wlmserver.cluster.v1.ShardCall.fetch:type_name -> wlmserver.cluster.v1.Fetch
-	16, // 12: wlmserver.cluster.v1.ShardCall.cancel:type_name -> wlmserver.cluster.v1.Cancel
-	26, // 13: wlmserver.cluster.v1.ShardAnswer.query:type_name -> wlmserver.cluster.v1.QueryResult
-	29, // 14: wlmserver.cluster.v1.ShardAnswer.fetch:type_name -> wlmserver.cluster.v1.FetchResult
-	31, // 15: wlmserver.cluster.v1.ShardAnswer.failure:type_name -> wlmserver.cluster.v1.Failure
-	17, // 16: wlmserver.cluster.v1.ShardAnswer.cancelling:type_name -> wlmserver.cluster.v1.Cancelling
-	31, // 17: wlmserver.cluster.v1.Cancel.why:type_name -> wlmserver.cluster.v1.Failure
-	18, // 18: wlmserver.cluster.v1.Query.shard:type_name -> wlmserver.cluster.v1.ShardID
-	19, // 19: wlmserver.cluster.v1.Query.parent:type_name -> wlmserver.cluster.v1.Task
-	20, // 20: wlmserver.cluster.v1.Query.sort:type_name -> wlmserver.cluster.v1.Sort
-	22, // 21: wlmserver.cluster.v1.Query.fetch:type_name -> wlmserver.cluster.v1.InlineFetch
-	24, // 22: wlmserver.cluster.v1.Query.work:type_name -> wlmserver.cluster.v1.Work
-	24, // 23: wlmserver.cluster.v1.InlineFetch.work:type_name -> wlmserver.cluster.v1.Work
-	18, // 24: wlmserver.cluster.v1.Fetch.shard:type_name -> wlmserver.cluster.v1.ShardID
-	19, // 25: wlmserver.cluster.v1.Fetch.parent:type_name -> wlmserver.cluster.v1.Task
-	24, // 26: wlmserver.cluster.v1.Fetch.work:type_name -> wlmserver.cluster.v1.Work
-	27, // 27: wlmserver.cluster.v1.QueryResult.hits:type_name -> wlmserver.cluster.v1.Hit
-	30, // 28: wlmserver.cluster.v1.QueryResult.fetched:type_name -> wlmserver.cluster.v1.Document
-	25, // 29: wlmserver.cluster.v1.QueryResult.usage:type_name -> wlmserver.cluster.v1.Usage
-	28, // 30: wlmserver.cluster.v1.Hit.keys:type_name -> wlmserver.cluster.v1.Key
-	30, // 31: wlmserver.cluster.v1.FetchResult.documents:type_name -> wlmserver.cluster.v1.Document
-	25, // 32: wlmserver.cluster.v1.FetchResult.usage:type_name -> wlmserver.cluster.v1.Usage
-	2,  // 33: wlmserver.cluster.v1.Peer.Session:input_type -> wlmserver.cluster.v1.SessionFrame
-	9,  // 34: wlmserver.cluster.v1.Peer.Local:input_type -> wlmserver.cluster.v1.LocalRequest
-	12, // 35: wlmserver.cluster.v1.Peer.Await:input_type -> wlmserver.cluster.v1.AwaitRequest
-	14, // 36: wlmserver.cluster.v1.Peer.Shard:input_type -> wlmserver.cluster.v1.ShardCall
-	32, // 37: wlmserver.cluster.v1.Peer.CloseReaders:input_type -> wlmserver.cluster.v1.CloseReadersRequest
-	2,  // 38: wlmserver.cluster.v1.Peer.Session:output_type -> wlmserver.cluster.v1.SessionFrame
-	11, // 39: wlmserver.cluster.v1.Peer.Local:output_type -> wlmserver.cluster.v1.LocalAnswer
-	13, // 40: wlmserver.cluster.v1.Peer.Await:output_type -> wlmserver.cluster.v1.AwaitAnswer
-	15, // 41: wlmserver.cluster.v1.Peer.Shard:output_type -> wlmserver.cluster.v1.ShardAnswer
-	33, // 42: wlmserver.cluster.v1.Peer.CloseReaders:output_type -> wlmserver.cluster.v1.CloseReadersAnswer
-	38, // [38:43] is the sub-list for method output_type
-	33, // [33:38] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	9,  // 7: wlmserver.cluster.v1.Envelope.permit:type_name -> wlmserver.cluster.v1.Permit
+	9,  // 8: wlmserver.cluster.v1.Envelope.held:type_name -> wlmserver.cluster.v1.Permit
+	11, // 9: wlmserver.cluster.v1.LocalRequest.header:type_name -> wlmserver.cluster.v1.Header
+	22, // 10: wlmserver.cluster.v1.ShardCall.query:type_name -> wlmserver.cluster.v1.Query
+	24, // 11: wlmserver.cluster.v1.ShardCall.fetch:type_name -> wlmserver.cluster.v1.Fetch
+	17, // 12: wlmserver.cluster.v1.ShardCall.cancel:type_name -> wlmserver.cluster.v1.Cancel
+	27, // 13: wlmserver.cluster.v1.ShardAnswer.query:type_name -> wlmserver.cluster.v1.QueryResult
+	30, // 14: wlmserver.cluster.v1.ShardAnswer.fetch:type_name -> wlmserver.cluster.v1.FetchResult
+	32, // 15: wlmserver.cluster.v1.ShardAnswer.failure:type_name -> wlmserver.cluster.v1.Failure
+	18, // 16: wlmserver.cluster.v1.ShardAnswer.cancelling:type_name -> wlmserver.cluster.v1.Cancelling
+	32, // 17: wlmserver.cluster.v1.Cancel.why:type_name -> wlmserver.cluster.v1.Failure
+	19, // 18: wlmserver.cluster.v1.Query.shard:type_name -> wlmserver.cluster.v1.ShardID
+	20, // 19: wlmserver.cluster.v1.Query.parent:type_name -> wlmserver.cluster.v1.Task
+	21, // 20: wlmserver.cluster.v1.Query.sort:type_name -> wlmserver.cluster.v1.Sort
+	23, // 21: wlmserver.cluster.v1.Query.fetch:type_name -> wlmserver.cluster.v1.InlineFetch
+	25, // 22: wlmserver.cluster.v1.Query.work:type_name -> wlmserver.cluster.v1.Work
+	25, // 23: wlmserver.cluster.v1.InlineFetch.work:type_name -> wlmserver.cluster.v1.Work
+	19, // 24: wlmserver.cluster.v1.Fetch.shard:type_name -> wlmserver.cluster.v1.ShardID
+	20, // 25: wlmserver.cluster.v1.Fetch.parent:type_name -> wlmserver.cluster.v1.Task
+	25, // 26: wlmserver.cluster.v1.Fetch.work:type_name -> wlmserver.cluster.v1.Work
+	28, // 27: wlmserver.cluster.v1.QueryResult.hits:type_name -> wlmserver.cluster.v1.Hit
+	31, // 28: wlmserver.cluster.v1.QueryResult.fetched:type_name -> wlmserver.cluster.v1.Document
+	26, // 29: wlmserver.cluster.v1.QueryResult.usage:type_name -> wlmserver.cluster.v1.Usage
+	29, // 30: wlmserver.cluster.v1.Hit.keys:type_name -> wlmserver.cluster.v1.Key
+	31, // 31: wlmserver.cluster.v1.FetchResult.documents:type_name -> wlmserver.cluster.v1.Document
+	26, // 32: wlmserver.cluster.v1.FetchResult.usage:type_name -> wlmserver.cluster.v1.Usage
+	19, // 33: wlmserver.cluster.v1.Copy.shard:type_name -> wlmserver.cluster.v1.ShardID
+	1,  // 34: wlmserver.cluster.v1.Operation.kind:type_name -> wlmserver.cluster.v1.OperationKind
+	35, // 35: wlmserver.cluster.v1.WriteRequest.copy:type_name -> wlmserver.cluster.v1.Copy
+	36, // 36: wlmserver.cluster.v1.WriteRequest.operations:type_name -> wlmserver.cluster.v1.Operation
+	39, // 37: wlmserver.cluster.v1.WriteAnswer.outcomes:type_name -> wlmserver.cluster.v1.Outcome
+	32, // 38: wlmserver.cluster.v1.WriteAnswer.failure:type_name -> wlmserver.cluster.v1.Failure
+	32, // 39: wlmserver.cluster.v1.Outcome.failure:type_name -> wlmserver.cluster.v1.Failure
+	35, // 40: wlmserver.cluster.v1.ReadRequest.copy:type_name -> wlmserver.cluster.v1.Copy
+	31, // 41: wlmserver.cluster.v1.ReadAnswer.documents:type_name -> wlmserver.cluster.v1.Document
+	32, // 42: wlmserver.cluster.v1.ReadAnswer.failure:type_name -> wlmserver.cluster.v1.Failure
+	19, // 43: wlmserver.cluster.v1.MeasureRequest.shards:type_name -> wlmserver.cluster.v1.ShardID
+	44, // 44: wlmserver.cluster.v1.MeasureAnswer.sizes:type_name -> wlmserver.cluster.v1.Size
+	32, // 45: wlmserver.cluster.v1.MeasureAnswer.failure:type_name -> wlmserver.cluster.v1.Failure
+	19, // 46: wlmserver.cluster.v1.Size.shard:type_name -> wlmserver.cluster.v1.ShardID
+	3,  // 47: wlmserver.cluster.v1.Peer.Session:input_type -> wlmserver.cluster.v1.SessionFrame
+	10, // 48: wlmserver.cluster.v1.Peer.Local:input_type -> wlmserver.cluster.v1.LocalRequest
+	13, // 49: wlmserver.cluster.v1.Peer.Await:input_type -> wlmserver.cluster.v1.AwaitRequest
+	15, // 50: wlmserver.cluster.v1.Peer.Shard:input_type -> wlmserver.cluster.v1.ShardCall
+	33, // 51: wlmserver.cluster.v1.Peer.CloseReaders:input_type -> wlmserver.cluster.v1.CloseReadersRequest
+	37, // 52: wlmserver.cluster.v1.Peer.Write:input_type -> wlmserver.cluster.v1.WriteRequest
+	40, // 53: wlmserver.cluster.v1.Peer.Read:input_type -> wlmserver.cluster.v1.ReadRequest
+	42, // 54: wlmserver.cluster.v1.Peer.Measure:input_type -> wlmserver.cluster.v1.MeasureRequest
+	3,  // 55: wlmserver.cluster.v1.Peer.Session:output_type -> wlmserver.cluster.v1.SessionFrame
+	12, // 56: wlmserver.cluster.v1.Peer.Local:output_type -> wlmserver.cluster.v1.LocalAnswer
+	14, // 57: wlmserver.cluster.v1.Peer.Await:output_type -> wlmserver.cluster.v1.AwaitAnswer
+	16, // 58: wlmserver.cluster.v1.Peer.Shard:output_type -> wlmserver.cluster.v1.ShardAnswer
+	34, // 59: wlmserver.cluster.v1.Peer.CloseReaders:output_type -> wlmserver.cluster.v1.CloseReadersAnswer
+	38, // 60: wlmserver.cluster.v1.Peer.Write:output_type -> wlmserver.cluster.v1.WriteAnswer
+	41, // 61: wlmserver.cluster.v1.Peer.Read:output_type -> wlmserver.cluster.v1.ReadAnswer
+	43, // 62: wlmserver.cluster.v1.Peer.Measure:output_type -> wlmserver.cluster.v1.MeasureAnswer
+	55, // [55:63] is the sub-list for method output_type
+	47, // [47:55] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_internal_cluster_peer_clusterpb_cluster_proto_init() }
@@ -2582,8 +3360,8 @@ func file_internal_cluster_peer_clusterpb_cluster_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_cluster_peer_clusterpb_cluster_proto_rawDesc), len(file_internal_cluster_peer_clusterpb_cluster_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   33,
+			NumEnums:      2,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

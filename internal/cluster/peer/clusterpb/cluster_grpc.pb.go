@@ -24,6 +24,9 @@ const (
 	Peer_Await_FullMethodName        = "/wlmserver.cluster.v1.Peer/Await"
 	Peer_Shard_FullMethodName        = "/wlmserver.cluster.v1.Peer/Shard"
 	Peer_CloseReaders_FullMethodName = "/wlmserver.cluster.v1.Peer/CloseReaders"
+	Peer_Write_FullMethodName        = "/wlmserver.cluster.v1.Peer/Write"
+	Peer_Read_FullMethodName         = "/wlmserver.cluster.v1.Peer/Read"
+	Peer_Measure_FullMethodName      = "/wlmserver.cluster.v1.Peer/Measure"
 )
 
 // PeerClient is the client API for Peer service.
@@ -42,6 +45,12 @@ type PeerClient interface {
 	Shard(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ShardCall, ShardAnswer], error)
 	// CloseReaders ends readers that the caller does not need any more.
 	CloseReaders(ctx context.Context, in *CloseReadersRequest, opts ...grpc.CallOption) (*CloseReadersAnswer, error)
+	// Write carries operations out on a copy of a shard, in their order.
+	Write(ctx context.Context, in *WriteRequest, opts ...grpc.CallOption) (*WriteAnswer, error)
+	// Read reads on in the documents of a primary copy, to fill another.
+	Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (*ReadAnswer, error)
+	// Measure tells what copies of shards hold.
+	Measure(ctx context.Context, in *MeasureRequest, opts ...grpc.CallOption) (*MeasureAnswer, error)
 }
 
 type peerClient struct {
@@ -108,6 +117,36 @@ func (c *peerClient) CloseReaders(ctx context.Context, in *CloseReadersRequest, 
 	return out, nil
 }
 
+func (c *peerClient) Write(ctx context.Context, in *WriteRequest, opts ...grpc.CallOption) (*WriteAnswer, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WriteAnswer)
+	err := c.cc.Invoke(ctx, Peer_Write_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *peerClient) Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (*ReadAnswer, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReadAnswer)
+	err := c.cc.Invoke(ctx, Peer_Read_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *peerClient) Measure(ctx context.Context, in *MeasureRequest, opts ...grpc.CallOption) (*MeasureAnswer, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(MeasureAnswer)
+	err := c.cc.Invoke(ctx, Peer_Measure_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PeerServer is the server API for Peer service.
 // All implementations must embed UnimplementedPeerServer
 // for forward compatibility.
@@ -124,6 +163,12 @@ type PeerServer interface {
 	Shard(grpc.BidiStreamingServer[ShardCall, ShardAnswer]) error
 	// CloseReaders ends readers that the caller does not need any more.
 	CloseReaders(context.Context, *CloseReadersRequest) (*CloseReadersAnswer, error)
+	// Write carries operations out on a copy of a shard, in their order.
+	Write(context.Context, *WriteRequest) (*WriteAnswer, error)
+	// Read reads on in the documents of a primary copy, to fill another.
+	Read(context.Context, *ReadRequest) (*ReadAnswer, error)
+	// Measure tells what copies of shards hold.
+	Measure(context.Context, *MeasureRequest) (*MeasureAnswer, error)
 	mustEmbedUnimplementedPeerServer()
 }
 
@@ -148,6 +193,15 @@ func (UnimplementedPeerServer) Shard(grpc.BidiStreamingServer[ShardCall, ShardAn
 }
 func (UnimplementedPeerServer) CloseReaders(context.Context, *CloseReadersRequest) (*CloseReadersAnswer, error) {
 	return nil, status.Error(codes.Unimplemented, "method CloseReaders not implemented")
+}
+func (UnimplementedPeerServer) Write(context.Context, *WriteRequest) (*WriteAnswer, error) {
+	return nil, status.Error(codes.Unimplemented, "method Write not implemented")
+}
+func (UnimplementedPeerServer) Read(context.Context, *ReadRequest) (*ReadAnswer, error) {
+	return nil, status.Error(codes.Unimplemented, "method Read not implemented")
+}
+func (UnimplementedPeerServer) Measure(context.Context, *MeasureRequest) (*MeasureAnswer, error) {
+	return nil, status.Error(codes.Unimplemented, "method Measure not implemented")
 }
 func (UnimplementedPeerServer) mustEmbedUnimplementedPeerServer() {}
 func (UnimplementedPeerServer) testEmbeddedByValue()              {}
@@ -238,6 +292,60 @@ func _Peer_CloseReaders_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Peer_Write_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(WriteRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServer).Write(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Peer_Write_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServer).Write(ctx, req.(*WriteRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Peer_Read_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServer).Read(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Peer_Read_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServer).Read(ctx, req.(*ReadRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Peer_Measure_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MeasureRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServer).Measure(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Peer_Measure_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServer).Measure(ctx, req.(*MeasureRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Peer_ServiceDesc is the grpc.ServiceDesc for Peer service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -256,6 +364,18 @@ var Peer_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CloseReaders",
 			Handler:    _Peer_CloseReaders_Handler,
+		},
+		{
+			MethodName: "Write",
+			Handler:    _Peer_Write_Handler,
+		},
+		{
+			MethodName: "Read",
+			Handler:    _Peer_Read_Handler,
+		},
+		{
+			MethodName: "Measure",
+			Handler:    _Peer_Measure_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
