@@ -83,11 +83,13 @@ func TestAgreement(t *testing.T) {
 		{"POST /_msearch {\"query\":{}}\n", 400, illegal, ""},
 		{"DELETE /_search/scroll?nosuch", 400, illegal, ""},
 		{"GET /_search/scroll", 400, validation, ""},
+		{"GET /_search/scroll?scroll_id=", 400, illegal, "e_o_f_exception"},
 		{`POST /_search/scroll {"scroll_id":""}`, 400, illegal, "e_o_f_exception"},
 		{`POST /_search/scroll {"scroll_id":["x"]}`, 400, illegal, ""},
 		{"POST /_search/scroll {,}", 400, illegal, "json_parse_exception"},
 
 		{"GET /_cat/health?v=x", 400, illegal, ""},
+		{"GET /_list/wlm_stats?order", 400, "parse_exception", illegal},
 		{"GET /_cat/health?v=x&help", 200, "", ""},
 		{`POST /books/_search {"size":1.5}`, 200, "", ""},
 		{`POST /books/_search {"track_scores":"-1"}`, 400, illegal, ""},

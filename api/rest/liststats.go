@@ -139,7 +139,11 @@ func (c *call) statsPaging() (statsPaging, error) {
 	default:
 		return p, unparsable(illegalArgument("[%s] is no order of rows", by), "parameter [sort] must be node_id or workload_group, not [%s]", by)
 	}
-	switch order := c.query.Get("order"); strings.ToLower(cmp.Or(order, "asc")) {
+	switch order := c.query.Get("order"); strings.ToLower(order) {
+	case "":
+		if c.query.Has("order") {
+			return p, unparsable(illegalArgument("no direction"), "parameter [order] must be asc or desc, not empty")
+		}
 	case "asc":
 	case "desc":
 		p.descending = true

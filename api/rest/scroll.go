@@ -103,6 +103,9 @@ func (s *Server) clear(c *call, ids []string) (freed int) {
 func (c *call) scrollBody(body []byte, many bool) (ids []string, keepAlive string, err error) {
 	if ids = splitList(c.param("id")); ids == nil {
 		ids = c.list("scroll_id")
+		if len(ids) == 0 && c.query.Has("scroll_id") {
+			ids = []string{""}
+		}
 	}
 	if len(body) == 0 {
 		return ids, "", nil

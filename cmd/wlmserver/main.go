@@ -24,6 +24,7 @@ type commandLine struct {
 	Serve        serveCommand        `cmd:"" default:"withargs" help:"Run a server (this is what happens without a command)."`
 	Demo         demoCommand         `cmd:"" help:"Show what admission control does: a group with a limit and a queue, and more searches than both."`
 	Load         loadCommand         `cmd:"" help:"Drive a server with searches and tell what became of them."`
+	Health       healthCommand       `cmd:"" help:"Ask a server how it is, once: for health checks of containers and for scripts."`
 	Config       configCommand       `cmd:"" help:"List the keys of the configuration with their defaults."`
 	HashPassword hashPasswordCommand `cmd:"" help:"Read a password from standard input and print its hash for auth.users_file."`
 	Version      versionCommand      `cmd:"" help:"Print the version."`

@@ -140,7 +140,7 @@ func TestVersion(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	code, stdout, _ := call(t, "", "--help")
-	for _, want := range []string{"serve", "demo", "config", "version", "hash-password"} {
+	for _, want := range []string{"serve", "demo", "config", "health", "version", "hash-password"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("--help does not speak of %s:\n%s", want, stdout)
 		}

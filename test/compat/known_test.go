@@ -71,7 +71,7 @@ func knownDifferences() []known {
 	return []known{
 		{decided, "the queue has statistics", "more fields: see", nil, re(`(total_throttled|total_would_throttle|total_queued|total_queue_rejections|queued_current|queue_peak|queue_wait_count|total_queue_wait_millis|max_queue_wait_millis): something here, nothing there`)},
 		{decided, "what counts as a completion", "`total_completions` leaves out", nil, re(`(?i)total_completions: `)},
-		{decided, "the statistics table has help and takes columns", "and takes `help`", re(`^list-stats .*(help|[?&](h|timeout)=)`), re(`^(status: 200 here, 400|\.details|\.error|\.status|error: )`)},
+		{decided, "the statistics table has help and takes columns", "and takes `help`", re(`^list-stats .*(help|[?&](h|timeout|local)\b)`), re(`^(status: 200 here, 400|\.details|\.error|\.status|error: )`)},
 		{decided, "queries are not evaluated", "is not evaluated", re(evaluated), re(`^\.(responses\.)?(hits\.(hits|total|max_score)|count|terminated_early)`)},
 		{decided, "parts of a search body do nothing", "is not evaluated", re(searches), re(`^\.(responses\.)?(aggregations|profile|suggest|hits\.hits\.(_source|_id|_node|_shard|_score|sort|fields|highlight|_explanation|matched_queries)|hits\.max_score)\b`)},
 		{decided, "parts of a search body are not read", "is not evaluated", re(searches + `.*"(agg|aggs|aggregations|highlight|suggest|rescore|script_fields|derived|collapse|indices_boost|search_pipeline|docvalue_fields|fields|stored_fields|sort|_source|post_filter|ext|stats|profile|explain|min_score|terminate_after)":`), re(`^(status: 200 here, [45]00|\.responses\.)`)},
@@ -91,7 +91,7 @@ func knownDifferences() []known {
 		{decided, "a doubled slash", "a doubled slash", re(`^\S+ \S+ [^\s?]*//`), re(`^(status|Content-Type|Allow|body|rows|row): `)},
 		{notOffered, "ignore_throttled", "`ignore_throttled`", re(`ignore_throttled`), re(`^status: 400 illegal_argument_exception here`)},
 		{decided, "suppressed errors", "`suppressed`", nil, re(`\.suppressed: nothing here`)},
-		{decided, "units of a table", "an unknown unit in", re(`^cat .*(bytes|time)=`), re(`^status: 400`)},
+		{decided, "units of a table", "an unknown unit in", re(`^cat .*(bytes|time|timeout)=`), re(`^status: 400`)},
 		{notOffered, "levels of the statistics of nodes", "only what exists here", re(`^nodes-stats .*(level|types)=`), re(`^status: 400`)},
 		{notOffered, "columns that are there for h=*", "only what exists here", re(`^cat .*[?&]h=\*`), re(`^(\.|row)`)},
 		{decided, "nothing left, in YAML", "a filter that leaves nothing", re(`=> 200 here, 500 jackson`), re(`^status`)},
