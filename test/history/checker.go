@@ -79,13 +79,17 @@ type Violation struct {
 	Bucket string
 	Text   string
 	Window []wlm.Event // of the bucket, up to where it was found
+	Nodes  []string    // where each of the window's events happened; empty when all did on one node
 }
 
 func (v *Violation) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: bucket %s: %s", v.Rule, v.Bucket, v.Text)
-	for _, e := range v.Window {
+	for i, e := range v.Window {
 		b.WriteString("\n\t")
+		if len(v.Nodes) > 0 {
+			fmt.Fprintf(&b, "node %s: ", v.Nodes[i])
+		}
 		b.WriteString(describe(e))
 	}
 	return b.String()
@@ -155,7 +159,8 @@ type bucket struct {
 	node, shared        int
 	waitingBeforeAdmits int // how many waited when the admission that was the last event came; 0 when it was another event
 
-	window []wlm.Event
+	window      []wlm.Event
+	windowNodes []string // of a bucket on several nodes
 }
 
 // head is the oldest parked search, nil when there is none.
@@ -228,7 +233,7 @@ func (c *Checker) fail(b *bucket, rule, format string, args ...any) {
 	if len(c.found) < mostViolations {
 		c.found = append(c.found, &Violation{
 			Rule: rule, Bucket: b.name, Text: fmt.Sprintf(format, args...),
-			Window: append([]wlm.Event(nil), b.window...),
+			Window: append([]wlm.Event(nil), b.window...), Nodes: append([]string(nil), b.windowNodes...),
 		})
 	}
 }

@@ -21,7 +21,13 @@ type Run struct {
 }
 
 // Cut is a time in which a node could not be heard by all the others, or by what keeps its membership.
-type Cut struct{ From, To time.Time }
+type Cut struct {
+	From, To time.Time
+	// Noticed is how long after From it takes at most until the node is given no permits any more; 0: a lease.
+	Noticed time.Duration
+}
+
+func (c Cut) longer(d time.Duration) bool { return c.To.Sub(c.From) > d }
 
 // Shared is what happened in a bucket's shared tier, over all nodes.
 type Shared struct {
@@ -37,11 +43,12 @@ type Shared struct {
 // never ran more searches under shared permits than the limit.
 //
 // What counts is what live nodes run. A killed node's searches end with it. Of a node that was cut off for longer than grace, those that it
-// had been given before count no more from then on: others may have been given their permits. grace is the least time after which
-// they may: that between the last sign of life before the cut and the end of a lease.
-func CheckNodes(runs []Run, grace time.Duration) (map[string]Shared, error) {
+// had been given before count no more from then on: others may have been given their permits, since its last sign of life may have been
+// some time before the cut. If it was not, the node may use permits until a lease after the cut, or until the cut is noticed: what it
+// begins between grace and then does not count either. What it begins later counts.
+func CheckNodes(runs []Run, grace, lease time.Duration) (map[string]Shared, error) {
 	var errs []error
-	n := nodes{buckets: make(map[string]*sharedBucket)}
+	n := nodes{grace: grace, lease: lease, buckets: make(map[string]*sharedBucket)}
 	for i := range runs {
 		r := &runs[i]
 		var c Checker
@@ -58,7 +65,7 @@ func CheckNodes(runs []Run, grace time.Duration) (map[string]Shared, error) {
 			errs = append(errs, fmt.Errorf("node %s: %w", r.Node, err))
 		}
 		for _, c := range r.Cuts {
-			if c.To.Sub(c.From) > grace {
+			if c.longer(grace) {
 				n.moments = append(n.moments, moment{at: c.From.Add(grace), run: r, what: excused})
 			}
 		}
@@ -98,9 +105,10 @@ const (
 
 // nodes follows all runs at once.
 type nodes struct {
-	moments []moment
-	buckets map[string]*sharedBucket
-	found   Checker // only for what it finds
+	grace, lease time.Duration
+	moments      []moment
+	buckets      map[string]*sharedBucket
+	found        Checker // only for what it finds
 }
 
 // place names a search over all runs.
@@ -124,6 +132,7 @@ type sharedBucket struct {
 	idleSince    time.Time // zero: no permit is free that somebody waits for
 	idle, wanted float64   // permits × seconds
 	window       []wlm.Event
+	windowNodes  []string
 }
 
 func (n *nodes) take(m moment) {
@@ -196,8 +205,9 @@ func (b *sharedBucket) look(at time.Time) {
 func (n *nodes) follow(b *sharedBucket, r *Run, e wlm.Event) {
 	if len(b.window) == windowSize {
 		b.window = append(b.window[:0], b.window[1:]...)
+		b.windowNodes = append(b.windowNodes[:0], b.windowNodes[1:]...)
 	}
-	b.window = append(b.window, e)
+	b.window, b.windowNodes = append(b.window, e), append(b.windowNodes, r.Node)
 	p := place{r, e.Search}
 	switch e.Kind {
 	case wlm.Changed:
@@ -213,13 +223,16 @@ func (n *nodes) follow(b *sharedBucket, r *Run, e wlm.Event) {
 			if e.Seq != 0 && b.ended != nil && b.ended.Node != r.Node {
 				b.Handovers++
 			}
-			b.running[p] = true
+			b.Admitted[r.Node]++
+			b.running[p] = n.counts(r, e.At)
+			if !b.running[p] {
+				return
+			}
 			b.counted++
 			b.Most = max(b.Most, b.counted)
-			b.Admitted[r.Node]++
 			if b.counted > b.limit {
-				n.found.fail(&bucket{name: b.name, window: b.window}, "limit", "%d run under shared permits on all nodes, the shared limit was %d at most: %s",
-					b.counted, b.limit, b.holders())
+				n.found.fail(&bucket{name: b.name, window: b.window, windowNodes: b.windowNodes}, "limit",
+					"%d run under shared permits on all nodes, the shared limit was %d at most: %s", b.counted, b.limit, b.holders())
 			}
 		}
 	case wlm.Closed:
@@ -229,6 +242,13 @@ func (n *nodes) follow(b *sharedBucket, r *Run, e wlm.Event) {
 		delete(b.running, p)
 		b.ended = r
 	}
+}
+
+// counts reports whether a search counts that a node begins now.
+func (n *nodes) counts(r *Run, at time.Time) bool {
+	return !slices.ContainsFunc(r.Cuts, func(c Cut) bool {
+		return c.longer(n.grace) && at.After(c.From.Add(n.grace)) && !at.After(c.From.Add(max(n.lease, c.Noticed)))
+	})
 }
 
 // holders says how many run where.

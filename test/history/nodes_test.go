@@ -22,7 +22,7 @@ func run(t *testing.T, node string, begin int, lines ...string) history.Run {
 }
 
 func TestNodesTogether(t *testing.T) {
-	const grace = 2 * time.Second
+	const grace, lease = 2 * time.Second, 3 * time.Second
 	long := []string{"changed 0 1 5", "parked 1 #1 pending", "admitted 1 #1 shared", "changed 0 1 5", "changed 0 1 5", "changed 0 1 5", "changed 0 1 5", "closed 1 shared"} // runs from 2 to 7
 	one := []string{"changed 0 1 5", "parked 1 #1 pending", "admitted 1 #1 shared", "closed 1 shared"}
 	for _, c := range []struct {
@@ -40,16 +40,25 @@ func TestNodesTogether(t *testing.T) {
 			r.Events, r.Killed = r.Events[:4], second(4)
 		}, want: "2 run"},
 		{name: "past the grace of a cut", other: run(t, "b", 3, one...), long: func(r *history.Run) {
-			r.Cuts = []history.Cut{{second(3), second(6)}}
+			r.Cuts = []history.Cut{{From: second(3), To: second(6)}}
 		}},
 		{name: "within the grace of a cut", other: run(t, "b", 2, one...), long: func(r *history.Run) {
-			r.Cuts = []history.Cut{{second(3), second(6)}}
+			r.Cuts = []history.Cut{{From: second(3), To: second(6)}}
 		}, want: "2 run"},
 		{name: "a cut shorter than the grace", other: run(t, "b", 3, one...), long: func(r *history.Run) {
-			r.Cuts = []history.Cut{{second(3), second(4)}}
+			r.Cuts = []history.Cut{{From: second(3), To: second(4)}}
+		}, want: "2 run"},
+		{name: "begun within the lease of a cut", other: run(t, "b", 3, one...), long: func(r *history.Run) {
+			r.Cuts = []history.Cut{{From: second(-1), To: second(5)}}
+		}},
+		{name: "begun before the cut is noticed", other: run(t, "b", 3, one...), long: func(r *history.Run) {
+			r.Cuts = []history.Cut{{From: second(-2), To: second(5), Noticed: 4 * time.Second}}
+		}},
+		{name: "begun after the lease of a cut", other: run(t, "b", 3, one...), long: func(r *history.Run) {
+			r.Cuts = []history.Cut{{From: second(-2), To: second(5)}}
 		}, want: "2 run"},
 		{name: "given after the grace of a cut", other: run(t, "b", 3, one...), long: func(r *history.Run) {
-			r.Cuts = []history.Cut{{second(-2), second(1)}}
+			r.Cuts = []history.Cut{{From: second(-2), To: second(1)}}
 		}, want: "2 run"},
 		{name: "one node's own fault", other: run(t, "b", 6, "changed 0 1 5", "closed 1 shared"), want: "node b: once"},
 		{name: "what is left at the end", other: run(t, "b", 6, one[:3]...), want: "at the end search 1 runs"},
@@ -59,7 +68,7 @@ func TestNodesTogether(t *testing.T) {
 			if c.long != nil {
 				c.long(&a)
 			}
-			got, err := history.CheckNodes([]history.Run{a, c.other}, grace)
+			got, err := history.CheckNodes([]history.Run{a, c.other}, grace, lease)
 			switch {
 			case c.name == "one after the other" && got[bucketName].Handovers != 1:
 				t.Errorf("%+v", got)
@@ -75,7 +84,7 @@ func TestNodesTogether(t *testing.T) {
 func TestIdlePermitsOfNodes(t *testing.T) {
 	a := run(t, "a", 0, "changed 0 2 5", "parked 1 #1 pending", "admitted 1 #1 shared", "changed 0 2 5", "changed 0 2 5", "changed 0 2 5", "closed 1 shared")
 	b := run(t, "b", 2, "changed 0 2 5", "parked 1 #1 pending", "changed 0 2 5", "admitted 1 #1 shared", "changed 0 2 5", "closed 1 shared")
-	got, err := history.CheckNodes([]history.Run{a, b}, time.Second)
+	got, err := history.CheckNodes([]history.Run{a, b}, time.Second, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,10 +20,10 @@ import (
 )
 
 // lease is how long a silent node stays a member, and a silent session keeps its permits. grace is what is left of it at least when a
-// node falls silent: its last sign of life was a third of it before.
+// node falls silent: its last sign of life was a third of it before, or more on a busy machine.
 const (
 	lease = 2 * time.Second
-	grace = lease * 2 / 3
+	grace = lease / 2
 )
 
 // patience is how long a test waits for what must come about. It bounds a failure, and says nothing of how long it may take.
@@ -222,8 +222,8 @@ func (n *node) down() {
 
 // pause has the process do nothing until resume.
 func (n *node) pause() {
-	n.silent()
 	n.process.Pause()
+	n.silent()
 }
 
 func (n *node) resume() {
@@ -234,10 +234,13 @@ func (n *node) resume() {
 // silent notes that from now on others may hear nothing of the node, heard that they do again.
 func (n *node) silent() { n.cut = time.Now() }
 
-func (n *node) heard() {
+func (n *node) heard() { n.heardAfter(0) }
+
+// heardAfter is heard where it takes so long until nobody gives the node permits any more.
+func (n *node) heardAfter(noticed time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.life.Cuts = append(n.life.Cuts, history.Cut{From: n.cut, To: time.Now()})
+	n.life.Cuts = append(n.life.Cuts, history.Cut{From: n.cut, To: time.Now(), Noticed: noticed})
 }
 
 // server is the node's process at this moment. It is safe for concurrent use.
@@ -407,9 +410,12 @@ func (c *cluster) finish() map[string]history.Shared {
 		}
 		runs = append(runs, r.Run)
 	}
-	found, err := history.CheckNodes(runs, grace)
+	found, err := history.CheckNodes(runs, grace, lease)
 	if err != nil {
 		c.Error(err)
+		for _, r := range runs {
+			c.Logf("node %s: killed %v, cut off %v", r.Node, r.Killed, r.Cuts)
+		}
 	}
 	return found
 }

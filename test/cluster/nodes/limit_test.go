@@ -81,10 +81,10 @@ func TestParkedOnOneHeldOnAnother(t *testing.T) {
 }
 
 // searchSoon is search with an answer within a time that is long for a search that does not wait for ever.
-func (n *node) searchSoon(t *testing.T, group string, took time.Duration, headers ...string) (a answer) {
+func (n *node) searchSoon(t *testing.T, group string, took time.Duration) answer {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	return n.search(ctx, group, took, headers...)
+	return n.search(ctx, group, took)
 }
 
 // TestThreeThousandFromThreeNodes: each of very many searches that come at once is run or refused, and the counters of the nodes say what

@@ -15,9 +15,14 @@ import (
 type answer = server.Answer
 
 // search sends one search of the group that lasts for so long, and gives its answer. It is safe for concurrent use.
-func (n *node) search(ctx context.Context, group string, took time.Duration, headers ...string) server.Answer {
+func (n *node) search(ctx context.Context, group string, took time.Duration) answer {
+	return n.searchWith(ctx, group, took, "")
+}
+
+// searchWith is search with a query string.
+func (n *node) searchWith(ctx context.Context, group string, took time.Duration, query string) answer {
 	body := fmt.Sprintf(`{"size":0,"ext":{"stub":{"query_time":"%dms"}}}`, took.Milliseconds())
-	return n.server().Send(ctx, http.MethodPost, "/docs/_search", body, append([]string{"workloadGroupId", group}, headers...)...)
+	return n.server().Send(ctx, http.MethodPost, "/docs/_search"+query, body, "workloadGroupId", group)
 }
 
 // answers are those of many searches.

@@ -19,6 +19,10 @@ const (
 	took      = 40 * time.Millisecond
 	tooLong   = lease + lease*3/4 // longer than others wait for a silent node, with what etcd takes to notice
 	afterward = 300 * time.Millisecond
+
+	// etcdNotices is how long it takes until others have a ring without a node that etcd does not hear: etcd looks for ended leases twice
+	// a second. So long owners that hear the node go on giving it permits.
+	etcdNotices = lease + time.Second
 )
 
 // trouble is one kind of it: what happens in a round, and how all is well again. When it returns, all nodes can hear each other.
@@ -162,9 +166,9 @@ func (s *scene) pair() (a, b *node) { return s.owner, s.others[s.number%len(s.ot
 // between has something done with the links between two nodes for longer than a lease. The first way is from the one to the other.
 func (s *scene) between(a, b *node, do func(ab, ba *faultproxy.Proxy)) {
 	ab, ba := s.links[[2]string{a.name, b.name}], s.links[[2]string{b.name, a.name}]
+	do(ab, ba)
 	a.silent()
 	b.silent()
-	do(ab, ba)
 	time.Sleep(tooLong)
 	ab.Heal()
 	ba.Heal()
@@ -197,15 +201,15 @@ func (s *scene) halfOpen(way faultproxy.Way) {
 
 func (s *scene) withoutEtcd() {
 	n := s.live()[s.number%3]
-	n.silent()
 	for _, l := range n.etcd {
 		l.HalfOpen(faultproxy.Both)
 	}
+	n.silent()
 	time.Sleep(tooLong)
 	for _, l := range n.etcd {
 		l.Heal()
 	}
-	n.heard()
+	n.heardAfter(etcdNotices)
 }
 
 func (s *scene) leaderless() {
@@ -236,10 +240,10 @@ func (s *scene) change(status int) {
 
 func (s *scene) etcdless() {
 	s.Helper()
+	s.etcd[0].Stop()
 	for _, n := range s.live() {
 		n.silent()
 	}
-	s.etcd[0].Stop()
 	time.Sleep(tooLong)
 	s.change(http.StatusServiceUnavailable)
 	a := s.live()[0].server().Send(s.Context(), http.MethodGet, "/_cluster/health", "")
@@ -250,7 +254,7 @@ func (s *scene) etcdless() {
 		s.Fatal(err)
 	}
 	for _, n := range s.live() {
-		n.heard()
+		n.heardAfter(etcdNotices)
 	}
 }
 
