@@ -32,6 +32,7 @@ type Config struct {
 	Lease     time.Duration // how long a silent session keeps its permits
 
 	Listener net.Listener // for other nodes; the cluster closes it
+	Host     string       // what they are told as the host of the listener's address: a name can outlive an IP address
 	// Dial connects to another node's address; nil: over TCP.
 	Dial      func(ctx context.Context, address string) (net.Conn, error)
 	Transport certificate.Files
@@ -60,12 +61,15 @@ type Cluster struct {
 	served sync.WaitGroup
 }
 
-// Open connects the node with the cluster's metadata; it is no member yet. The listener's address is the one that the other members
-// are told; without TLS it has to be a loopback one. Errors: those of [meta.Open], and *[certificate.Error].
+// Open connects the node with the cluster's metadata; it is no member yet. Without TLS the listener's
+// address has to be a loopback one. Errors: those of [meta.Open], and *[certificate.Error].
 func Open(ctx context.Context, c Config) (*Cluster, error) {
-	c.Self.Transport = c.Listener.Addr().String()
+	_, port, err := net.SplitHostPort(c.Listener.Addr().String())
+	if err != nil {
+		return nil, err
+	}
+	c.Self.Transport = net.JoinHostPort(c.Host, port)
 	k := &Cluster{config: c}
-	var err error
 	if k.shown, err = certificate.Open(c.Transport, c.Log); err != nil {
 		return nil, err
 	}
@@ -127,7 +131,7 @@ func (k *Cluster) Serve(local peer.Local, shards shard.Transport) {
 			k.config.Log.Error().Err(err).Msg("other nodes are not answered any more")
 		}
 	})
-	before := ring.New(0, nil)
+	var before *ring.Ring
 	k.meta.OnRing(func(r *ring.Ring) {
 		k.server.Update(r.Members())
 		k.peers.Update(r.Members())
@@ -137,16 +141,20 @@ func (k *Cluster) Serve(local peer.Local, shards shard.Transport) {
 	})
 }
 
-// tell logs who has come and who has gone. A node that has started anew has done both.
+// tell logs who has come and who has gone since another ring; nil for none. A node that has started anew has done both.
 func (k *Cluster) tell(before, now *ring.Ring) {
 	line := k.config.Log.Info().Uint64("epoch", now.Epoch()).Strs("members", names(now.Members(), nil))
-	if joined := names(now.Members(), before); len(joined) > 0 {
-		line = line.Strs("joined", joined)
-	}
-	if left := names(before.Members(), now); len(left) > 0 {
-		line = line.Strs("left", left)
-	}
 	message := "the members of the cluster have changed"
+	if before == nil {
+		message = "the members of the cluster are known"
+	} else {
+		if joined := names(now.Members(), before); len(joined) > 0 {
+			line = line.Strs("joined", joined)
+		}
+		if left := names(before.Members(), now); len(left) > 0 {
+			line = line.Strs("left", left)
+		}
+	}
 	if !now.Has(k.config.Self) {
 		message += "; this node is none of them"
 	}

@@ -45,7 +45,7 @@ func openMetadata(
 			},
 		},
 		MemberTTL: c.Cluster.MemberTTL, Lease: c.Cluster.Lease,
-		Listener: transport, Dial: c.Transport.Dial,
+		Listener: transport, Host: c.Transport.Host, Dial: c.Transport.Dial,
 		Transport: certificate.Files{
 			Keys: "transport.ssl", Certificate: c.Transport.Certificate, Key: c.Transport.Key, Authorities: c.Transport.Authorities, Mutual: true,
 		},

@@ -28,8 +28,8 @@ func (c ClusterConfig) check() error {
 	return nil
 }
 
-// listenTransport binds the address for other nodes; nil for a node alone. The address is also the one that they are told, so it
-// has to be one of this machine; and without TLS a loopback one.
+// listenTransport binds the address for other nodes; nil for a node alone. Its host is also what they are told, so it has
+// to lead to this machine from theirs; and without TLS it has to be a loopback one.
 func listenTransport(ctx context.Context, c Config) (net.Listener, error) {
 	if err := c.Cluster.check(); err != nil || len(c.Cluster.Endpoints) == 0 {
 		return nil, err

@@ -83,9 +83,12 @@ func newCluster(t testing.TB, ids ...string) *cluster {
 }
 
 // add starts a node. publish makes it known.
-func (c *cluster) add(id string) *node {
+func (c *cluster) add(id string) *node { return c.addAs(id, ring.Since) }
+
+// addAs is add for a node that is compatible with a version.
+func (c *cluster) addAs(id, version string) *node {
 	c.epoch++ // a new incarnation each time
-	n := &node{cluster: c, member: ring.Member{ID: id, Incarnation: strconv.FormatUint(c.epoch, 10), Name: id, Version: "3.7.0"}}
+	n := &node{cluster: c, member: ring.Member{ID: id, Incarnation: strconv.FormatUint(c.epoch, 10), Name: id, Version: version}}
 	n.live.Store(true)
 	n.Admission = wlm.New(wlm.WithoutSweep(),
 		wlm.WithVerification(func(violation string) { c.Errorf("node %s: %s", id, violation) }),

@@ -45,21 +45,25 @@ func (s *session) say(m sharedtier.Message) {
 
 // coordinate keeps a session with an owner for as long as the epoch lasts.
 func (t *Tier) coordinate(epoch context.Context, owner ring.Member, number uint64) {
-	wait := firstRetry
+	wait, since, told := firstRetry, t.now(), false // since: there is no session
 	for epoch.Err() == nil {
 		began := t.now()
 		stream, err := t.dial(epoch, owner, number)
 		if err == nil {
 			err = t.hold(epoch, owner, number, stream, began)
 			stream.Close()
-			if t.now()-began > lastRetry {
-				wait = firstRetry
+			if now := t.now(); now-began > lastRetry {
+				wait, since, told = firstRetry, now, false
 			}
 		}
 		if epoch.Err() != nil {
 			return
 		}
-		t.config.Log.Debug().Err(err).Str("owner", owner.Name).Uint64("epoch", number).Msg("no session with an owner of shared limits; another try follows")
+		if !told && t.now()-since >= t.config.Lease/3 {
+			told = true
+			t.config.Log.Warn().Err(err).Str("owner", owner.Name).
+				Msg("a node that shares out permits cannot be asked: searches under a shared limit may wait; it is tried again")
+		}
 		select {
 		case <-time.After(wait):
 			wait = min(2*wait, lastRetry)

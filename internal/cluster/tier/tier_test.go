@@ -128,12 +128,21 @@ func TestOldMemberOwnsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, "a")
 		defer c.done()
-		old := c.add("b")
-		for i, m := range c.members {
-			if m == old.member {
-				c.members[i].Version = "3.6.0"
-			}
+		old := c.addAs("b", "3.6.0")
+		c.publish()
+		synctest.Wait()
+		if s := old.tier.Status(); !s.Ready || s.Owners != 1 || s.Sessions != 1 {
+			t.Errorf("it has nothing to share out, and a session with the one that has: %+v", s)
 		}
+		group := c.create("g", shared(1, 10))
+		first := old.start(group)
+		synctest.Wait()
+		second := c.nodes["a"].start(group)
+		synctest.Wait()
+		if !first.runs.Load() || !second.parked() {
+			t.Errorf("its search runs %v, the other one waits %v", first.runs.Load(), second.parked())
+		}
+		stopAll([]*search{first, second})
 		r := ring.New(100, c.members)
 		for i := range 200 {
 			if m, _ := r.Owner(fmt.Sprint("bucket ", i)); m.ID != "a" {

@@ -1,0 +1,50 @@
+package tier_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/wlmserver/wlmserver/internal/cluster/ring"
+	"github.com/wlmserver/wlmserver/internal/cluster/tier"
+	"github.com/wlmserver/wlmserver/wlm"
+)
+
+// refusing reaches nobody.
+type refusing struct{}
+
+func (refusing) Session(context.Context, ring.Member, uint64) (tier.Stream, error) {
+	return nil, errors.New("bad certificate")
+}
+
+// TestSilentOwnerIsTold: an owner that cannot be asked for long is in the log, once, with the reason; a short break is not.
+func TestSilentOwnerIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &node{member: ring.Member{ID: "a", Incarnation: "1", Name: "a", Version: "3.7.0"}}
+		n.live.Store(true)
+		var log bytes.Buffer // read in the bubble's rests alone
+		n.Admission = wlm.New(wlm.WithoutSweep(), wlm.WithLink(func(a *wlm.Admission) wlm.Link {
+			n.tier = tier.New(tier.Config{Self: n.member, Lease: lease, Metadata: n, Dialer: refusing{}, Log: zerolog.New(&log)}, a)
+			return n.tier
+		}))
+		defer n.Close()
+		defer n.tier.Close()
+		n.tier.SetRing(ring.New(1, []ring.Member{n.member, {ID: "b", Incarnation: "1", Name: "b", Version: "3.7.0"}}))
+		time.Sleep(lease/3 - time.Second)
+		synctest.Wait()
+		if log.Len() > 0 {
+			t.Errorf("it is told too early: %s", log.String())
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if told := log.String(); strings.Count(told, "\n") != 1 || !strings.Contains(told, `"owner":"b"`) || !strings.Contains(told, "bad certificate") {
+			t.Errorf("told: %s", told)
+		}
+	})
+}
