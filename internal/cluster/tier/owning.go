@@ -293,7 +293,8 @@ func (o *owning) status() (ready bool, missing []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.tenure == nil {
-		return false, nil
+		self := o.t.config.Self
+		return !self.Eligible() && o.ring.Has(self), nil
 	}
 	for _, m := range o.tenure.Missing() {
 		missing = append(missing, string(m))

@@ -167,7 +167,7 @@ type Status struct {
 	Epoch    uint64
 	Sessions int      // with owners, of Owners that there should be
 	Owners   int      // members that may own
-	Ready    bool     // what this node owns may be granted
+	Ready    bool     // what this node owns may be granted, or it is one that never owns
 	Missing  []string // ids of the members that it waits for
 }
 
