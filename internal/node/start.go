@@ -17,6 +17,7 @@ import (
 	"github.com/wlmserver/wlmserver/auth"
 	"github.com/wlmserver/wlmserver/groups"
 	"github.com/wlmserver/wlmserver/internal/certificate"
+	"github.com/wlmserver/wlmserver/internal/cluster/ring"
 	"github.com/wlmserver/wlmserver/internal/stub"
 	"github.com/wlmserver/wlmserver/rules"
 	"github.com/wlmserver/wlmserver/search"
@@ -199,6 +200,10 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 
 	if c.StubControl {
 		log.Warn().Msg("stub.control is on: whoever may administer this server can have it answer falsely and forget everything, and reads what others send")
+	}
+	if n.cluster != nil && !n.cluster.Self().Eligible() {
+		log.Warn().Str("node.compatibility_version", c.Compatibility).
+			Msg("this node behaves as of a version before " + ring.Since + ": it shares out no permits of shared limits, and no group may have a queue while it is a member")
 	}
 	log.Info().Str("version", Version().Build).Str("node.name", c.NodeName).Str("address", address).Func(n.inCluster).Str("path.data", c.DataPath).
 		Bool("tls", n.tls).Bool("anonymous", !who.Enabled()).Dur("took_ms", time.Since(started)).
