@@ -8,6 +8,7 @@ SHELL := bash
 FUZZTIME ?= 30s
 SOAK ?= 60s
 COUNT ?= 6
+ROUNDS ?= 1
 SEED ?= 1
 BASE ?= HEAD
 BENCH ?= .
@@ -29,8 +30,8 @@ test: ## Run the tests
 	go test $(PACKAGES)
 
 .PHONY: test-cluster
-test-cluster: ## Run the tests of several nodes, with an etcd within the test
-	cd test/cluster && go test ./...
+test-cluster: ## Run the tests of several nodes, each kind of trouble ROUNDS (1) times (100: an hour)
+	cd test/cluster && go test $$(go list ./... | grep -v /nodes$$) && go test ./nodes -count=1 -timeout 0 -rounds $(ROUNDS)
 
 .PHONY: race
 race: ## Run the tests under the race detector
