@@ -172,6 +172,7 @@ func (s *Server) catIndices(c *call) (action, error) {
 		if err != nil {
 			return nil, err
 		}
+		s.cfg.Stub.Measure(c.r.Context(), indices)
 		slices.SortFunc(indices, func(a, b stub.IndexInfo) int { return cmp.Compare(a.Name, b.Name) })
 		rows := [][]any{}
 		for _, x := range indices {

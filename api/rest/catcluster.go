@@ -23,7 +23,7 @@ func shardsColumns() []column {
 	}
 }
 
-// catShards lists the copies of shards. Replicas exist in name only.
+// catShards lists the copies of shards, the primary first. Those that no node holds are unassigned.
 func (s *Server) catShards(c *call) (action, error) {
 	rules, err := c.expansion()
 	if err != nil {
@@ -34,20 +34,47 @@ func (s *Server) catShards(c *call) (action, error) {
 		if err != nil {
 			return nil, err
 		}
+		s.cfg.Stub.Measure(c.r.Context(), indices)
 		slices.SortFunc(indices, func(a, b stub.IndexInfo) int { return cmp.Compare(a.Name, b.Name) })
-		n := s.cfg.Node
 		rows := [][]any{}
 		for _, x := range indices {
 			for number, store := range x.Stores {
-				shard := strconv.Itoa(number)
-				rows = append(rows, []any{x.Name, shard, "p", "STARTED", store.Documents, bytesCell(store.Bytes), n.IP, n.ID, n.Name})
-				for range x.Replicas {
-					rows = append(rows, []any{x.Name, shard, "r", "UNASSIGNED", nil, nil, nil, nil, nil})
-				}
+				rows = append(rows, s.shardRows(x, number, store)...)
 			}
 		}
 		return rows, nil
 	})
+}
+
+// shardRows are the rows of one shard's copies.
+func (s *Server) shardRows(x stub.IndexInfo, number int, store stub.StoreInfo) (rows [][]any) {
+	shard, copies := strconv.Itoa(number), x.Copies[number]
+	for i := range max(1+x.Replicas, len(copies)) {
+		kind := "r"
+		if i == 0 {
+			kind = "p"
+		}
+		if i >= len(copies) {
+			rows = append(rows, []any{x.Name, shard, kind, "UNASSIGNED", nil, nil, nil, nil, nil})
+			continue
+		}
+		ip, id, name := s.place(copies[i].Node)
+		if copies[i].Started {
+			rows = append(rows, []any{x.Name, shard, kind, "STARTED", store.Documents, bytesCell(store.Bytes), ip, id, name})
+		} else {
+			rows = append(rows, []any{x.Name, shard, kind, "INITIALIZING", nil, nil, ip, id, name})
+		}
+	}
+	return rows
+}
+
+// place is where a node is, as far as that is known.
+func (s *Server) place(node string) (ip, id, name string) {
+	if n := s.cfg.Node; node == n.ID {
+		return n.IP, n.ID, n.Name
+	}
+	m, _ := s.member(node)
+	return m.host(), node, m.Name
 }
 
 func countColumns() []column {
@@ -65,6 +92,7 @@ func (s *Server) catCount(c *call) (action, error) {
 		if err != nil {
 			return nil, err
 		}
+		s.cfg.Stub.Measure(c.r.Context(), indices)
 		count := 0
 		for _, x := range indices {
 			count += x.Documents

@@ -265,10 +265,9 @@ func (s *Server) currentHealth(q *healthRequest) (_ *healthDTO, met bool) {
 		i := newIndexHealth(x, q.level == "shards")
 		h.ActivePrimaries += i.ActivePrimaries
 		h.Active += i.Active
+		h.Initializing += i.Initializing
 		h.Unassigned += i.Unassigned
-		if i.Unassigned > 0 {
-			h.status = max(h.status, yellow)
-		}
+		h.status = max(h.status, copiesStatus(i.ActivePrimaries < i.Shards, i.Initializing+i.Unassigned))
 		if q.level == "indices" || q.level == "shards" {
 			h.Indices = append(h.Indices, member{x.Name, i})
 		}
@@ -300,7 +299,7 @@ func (s *Server) activePercent() double {
 	}
 	var active, shards int
 	for _, x := range all {
-		active += x.Shards
+		active += x.Active()
 		shards += x.Shards * (1 + x.Replicas)
 	}
 	if shards == 0 {
@@ -311,18 +310,34 @@ func (s *Server) activePercent() double {
 
 func newIndexHealth(x stub.IndexInfo, shards bool) indexHealthDTO {
 	i := indexHealthDTO{
-		Shards: x.Shards, Replicas: x.Replicas, ActivePrimaries: x.Shards, Active: x.Shards, Unassigned: x.Shards * x.Replicas,
+		Shards: x.Shards, Replicas: x.Replicas, ActivePrimaries: x.ActivePrimaries(), Active: x.Active(),
+		Initializing: x.Initializing(), Unassigned: x.Unassigned(),
 	}
-	status := green
-	if x.Replicas > 0 {
-		status = yellow
-	}
-	i.Status = status.String()
+	i.Status = copiesStatus(i.ActivePrimaries < i.Shards, i.Initializing+i.Unassigned).String()
 	for n := 0; shards && n < x.Shards; n++ {
-		i.ShardHealth = append(i.ShardHealth, member{strconv.Itoa(n),
-			shardHealthDTO{Status: i.Status, PrimaryActive: true, Active: 1, Unassigned: x.Replicas}})
+		h := shardHealthDTO{PrimaryActive: len(x.Copies[n]) > 0, Unassigned: 1 + x.Replicas - len(x.Copies[n])}
+		for _, copy := range x.Copies[n] {
+			if copy.Started {
+				h.Active++
+			} else {
+				h.Initializing++
+			}
+		}
+		h.Status = copiesStatus(!h.PrimaryActive, h.Initializing+h.Unassigned).String()
+		i.ShardHealth = append(i.ShardHealth, member{strconv.Itoa(n), h})
 	}
 	return i
+}
+
+// copiesStatus is red where documents cannot be reached, and yellow where copies of them are missing.
+func copiesStatus(lacking bool, missing int) healthStatus {
+	switch {
+	case lacking:
+		return red
+	case missing > 0:
+		return yellow
+	}
+	return green
 }
 
 func isIndexNotFound(err error) bool {

@@ -45,7 +45,7 @@ func (c *call) expansion() (stub.Expansion, error) {
 	return x, nil
 }
 
-// copiesDTO counts copies of shards: all there should be, and those that were reached. Replicas are not there to be reached.
+// copiesDTO counts copies of shards: all there should be, and those that are there to be reached.
 type copiesDTO struct {
 	Total      int `json:"total"`
 	Successful int `json:"successful"`
@@ -56,7 +56,7 @@ func copies(indices []stub.IndexInfo) copiesDTO {
 	var d copiesDTO
 	for _, x := range indices {
 		d.Total += x.Shards * (1 + x.Replicas)
-		d.Successful += x.Shards
+		d.Successful += x.Active()
 	}
 	return d
 }
@@ -129,7 +129,7 @@ type workDTO struct {
 	Millis int64 `json:"total_time_in_millis"`
 }
 
-// sidesDTO are the statistics of the primaries and of all copies, which here are the same.
+// sidesDTO are the statistics of the primaries and of all copies.
 type sidesDTO struct {
 	UUID      string        `json:"uuid,omitempty"`
 	Primaries indexStatsDTO `json:"primaries"`
@@ -172,18 +172,15 @@ func (s *Server) indexStats(c *call) (action, error) {
 		if err != nil {
 			return nil, err
 		}
-		var all []stub.StoreInfo
-		for _, x := range found {
-			all = append(all, x.Stores...)
-		}
-		d := allStatsDTO{Shards: copies(found), All: sides(all, metrics)}
+		s.cfg.Stub.Measure(c.r.Context(), found)
+		d := allStatsDTO{Shards: copies(found), All: sides(found, metrics)}
 		if level != "cluster" {
 			d.Indices = members{}
-			for _, x := range found {
-				of := sides(x.Stores, metrics)
+			for i, x := range found {
+				of := sides(found[i:i+1], metrics)
 				of.UUID = x.UUID
 				if level == "shards" {
-					of.Shards = s.shardStats(x.Stores, metrics)
+					of.Shards = shardStats(x, metrics)
 				}
 				d.Indices = append(d.Indices, member{x.Name, of})
 			}
@@ -192,18 +189,38 @@ func (s *Server) indexStats(c *call) (action, error) {
 	}, nil
 }
 
-func (s *Server) shardStats(stores []stub.StoreInfo, metrics []string) members {
+func shardStats(x stub.IndexInfo, metrics []string) members {
 	shards := members{}
-	for n, store := range stores {
-		one := shardStatsDTO{routingDTO{"STARTED", true, s.cfg.Node.ID}, statsOfStores([]stub.StoreInfo{store}, metrics)}
-		shards = append(shards, member{strconv.Itoa(n), []shardStatsDTO{one}})
+	for n, store := range x.Stores {
+		all := []shardStatsDTO{}
+		for i, copy := range x.Copies[n] {
+			if copy.Started {
+				all = append(all, shardStatsDTO{routingDTO{"STARTED", i == 0, copy.Node}, statsOfStores([]stub.StoreInfo{store}, metrics)})
+			}
+		}
+		if len(all) > 0 {
+			shards = append(shards, member{strconv.Itoa(n), all})
+		}
 	}
 	return shards
 }
 
-func sides(stores []stub.StoreInfo, metrics []string) sidesDTO {
-	d := statsOfStores(stores, metrics)
-	return sidesDTO{Primaries: d, Total: d}
+// sides sums what indices hold. Copies of a shard hold the same.
+func sides(indices []stub.IndexInfo, metrics []string) sidesDTO {
+	var primaries, all []stub.StoreInfo
+	for _, x := range indices {
+		for n, store := range x.Stores {
+			for i, copy := range x.Copies[n] {
+				if i == 0 {
+					primaries = append(primaries, store)
+				}
+				if copy.Started {
+					all = append(all, store)
+				}
+			}
+		}
+	}
+	return sidesDTO{Primaries: statsOfStores(primaries, metrics), Total: statsOfStores(all, metrics)}
 }
 
 // statsOfStores sums what shards hold; without metrics, all of it. Where there is no shard there is nothing to tell.
