@@ -58,7 +58,7 @@ func (w *world) encode(order []int8) []byte {
 	b = append(b, byte(w.published), byte(w.cancels), byte(w.cuts), byte(w.pauses), byte(w.limitSaw))
 	for _, c := range order {
 		k := &w.coords[c]
-		b = append(b, byte(k.epoch), byte(k.tier), flagOf(k.paused), flagOf(k.expired))
+		b = append(b, byte(k.epoch), byte(k.tier), flagOf(k.undone), flagOf(k.paused), flagOf(k.expired))
 		b = k.counts.AppendState(b)
 		for i := int(c); i < len(w.all); i += len(w.coords) {
 			s := &w.all[i]
@@ -196,6 +196,7 @@ func TestEveryOrder(t *testing.T) {
 		{coords: 1, searches: 3, limit: 1, size: 2, tries: true, ring: "01"},
 		{coords: 2, searches: 1, limit: 1, size: 1, cuts: 1, ring: "0"},
 		{coords: 1, searches: 3, limit: 1, size: 2, cuts: 2, tries: true, ring: "0"},
+		{coords: 1, searches: 4, limit: 2, size: 1, cuts: 1, early: true, ring: "0"},
 		{coords: 2, searches: 1, limit: 1, size: 1, pauses: 1, cuts: 1, ring: "0"},
 		{coords: 2, searches: 2, limit: 1, size: 2, pauses: 1, ring: "0"},
 		{coords: 2, searches: 2, limit: 1, size: 2, cuts: 1, ring: "0"},
@@ -267,7 +268,7 @@ func (i instance) String() string {
 	for _, more := range []struct {
 		on   bool
 		what string
-	}{{i.tries, "tries"}, {i.toggles, "the owner's limit comes and goes"}, {i.blinks, "the coordinators' limit comes and goes"}} {
+	}{{i.tries, "tries"}, {i.toggles, "the owner's limit comes and goes"}, {i.blinks, "the coordinators' limit comes and goes"}, {i.early, "searches before the end of announcements"}} {
 		if more.on {
 			s += ", " + more.what
 		}

@@ -30,7 +30,7 @@ type seat[K comparable] struct {
 	done    bool   // it has announced everything once
 	heard   time.Duration
 
-	// stale has the buckets whose permits it held before its session began and that it has not announced in it.
+	// stale has the buckets whose permits it held before its session began and that it has not spoken of in it.
 	stale map[K]bool
 }
 
@@ -117,8 +117,6 @@ func (t *Tenure[K]) Receive(m Member, session uint64, k K, msg Message, limit in
 		return append(posts, Post[K]{To: m, Session: session, Message: msg})
 	case Done:
 		return t.done(m, s, posts)
-	case Announce:
-		delete(s.stale, k)
 	}
 	o := t.buckets[k]
 	if o == nil {
@@ -126,6 +124,12 @@ func (t *Tenure[K]) Receive(m Member, session uint64, k K, msg Message, limit in
 		t.buckets[k] = o
 	}
 	o.Limit = limit
+	if s.stale[k] {
+		// What a bucket has is the first that the session hears of it: if that is something else, it has nothing. What it is granted from
+		// here on is not stale.
+		delete(s.stale, k)
+		o.free(m)
+	}
 	return t.step(k, o, posts, func(out []Outgoing) []Outgoing { return o.Receive(m, msg, out) })
 }
 

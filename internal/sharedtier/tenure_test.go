@@ -99,6 +99,23 @@ func TestTenureKeepsWhatABrokenStreamHeld(t *testing.T) {
 	expect(t, "permits", len(h.Permits()), "4")
 }
 
+// TestTenureHearsABucketBeforeTheEnd: what a member is granted in a session before its announcements have ended stays, when what it held
+// before is freed.
+func TestTenureHearsABucketBeforeTheEnd(t *testing.T) {
+	h := newHall("a")
+	h.open("a")
+	h.done("a")
+	ask := sharedtier.Message{Kind: sharedtier.Acquire, Depth: 1}
+	expect(t, "a permit", h.hear("a", "x", ask), "[a x granted]")
+	h.Broken("a", h.sessions["a"])
+	h.open("a") // the search has ended meanwhile: the bucket has nothing to announce
+	expect(t, "one search", h.hear("a", "x", ask), "[a x granted]")
+	expect(t, "another", h.hear("a", "x", ask), "[a x granted]")
+	h.done("a")
+	expect(t, "permits", len(h.Permits()), "2")
+	expect(t, "one more", h.hear("a", "x", ask), "[a x denied]")
+}
+
 // TestTenureEndsSilentSessions: a member that is silent for longer than the lease loses its permits; one that beats keeps them however
 // long its search runs.
 func TestTenureEndsSilentSessions(t *testing.T) {

@@ -32,6 +32,7 @@ type instance struct {
 	tries                 bool   // every second search may not wait
 	toggles               bool   // the limit goes and comes back, as the owners see it
 	blinks                bool   // the limit goes and comes back, as each coordinator sees it
+	early                 bool   // searches come and go between what a session begins with and its Done
 	fault                 fault
 }
 
@@ -57,6 +58,7 @@ type coordinator struct {
 	queue   []int8 // searches, oldest first
 	now     *stream
 	old     []*stream // closed by the coordinator; what it had sent may still arrive
+	undone  bool      // it has not said in its session that it has announced all
 	paused  bool
 	expired bool // the owner ended its lease meanwhile
 }
@@ -246,6 +248,12 @@ func (w *world) coordMoves(c int8, add func(func(*world), string, ...any)) {
 	for e := k.epoch + 1; e <= w.published; e++ {
 		add(func(w *world) { w.learn(c, e) }, "%d learns of epoch %d", c, e)
 	}
+	if k.undone {
+		add(func(w *world) {
+			w.coords[c].undone = false
+			w.send(c, sharedtier.Message{Kind: sharedtier.Done})
+		}, "%d has announced all", c)
+	}
 	if k.now.cut {
 		add(func(w *world) { w.open(c) }, "%d sees that its stream is cut", c)
 	} else if w.cuts > 0 {
@@ -331,7 +339,9 @@ func (w *world) open(c int8) {
 			w.send(c, sharedtier.Message{Kind: sharedtier.Try, Try: uint64(i + 1)})
 		}
 	}
-	w.send(c, sharedtier.Message{Kind: sharedtier.Done})
+	if k.undone = w.early; !k.undone {
+		w.send(c, sharedtier.Message{Kind: sharedtier.Done})
+	}
 }
 
 func (w *world) send(c int8, m sharedtier.Message) {

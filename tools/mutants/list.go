@@ -164,6 +164,8 @@ var list = []mutant{
 		"a permit is used that its owner may have given to another"},
 	{"internal/sharedtier/coordinator.go", "	for ; c.Pending > 0; c.Pending-- {", "	for false {",
 		"who asked in a session that broke stays pending"},
+	{"internal/sharedtier/tenure.go", "		delete(s.stale, k)\n		o.free(m)\n", "",
+		"a permit that was granted before a session's announcements ended is freed with what was held before"},
 
 	// tasks
 	{"tasks/cancel.go", "	pending = t.childrenLocked(pending)\n", "",
