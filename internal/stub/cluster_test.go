@@ -267,6 +267,9 @@ func (r *routing) Query(ctx context.Context, q *shard.QueryRequest, done func(*s
 		t.Query(ctx, &copied, func(result *shard.QueryResult, err error) {
 			if err == nil {
 				result.Reader = &placedReader{on, result.Reader}
+				if on != nil {
+					result.Node = on.self.ID
+				}
 			}
 			done(result, err)
 		})
@@ -620,6 +623,45 @@ func TestAReplicaThatMissesAChangeIsGivenUp(t *testing.T) {
 		c.everywhere("logs", 1)
 		if x := a.info("logs"); x.Active() != 3 {
 			c.Errorf("once it is back there are %d copies: %v", x.Active(), x.Copies)
+		}
+	})
+}
+
+// A change that nobody waits for any more reaches the replicas all the same: they are not given up for that.
+func TestAChangeOutlivesWhoAskedForIt(t *testing.T) {
+	clustered(t, 2, func(c *cluster) {
+		a := c.node("a")
+		a.create("logs", `{"settings":{"number_of_replicas":1}}`)
+		x := a.info("logs")
+		c.mu.Lock()
+		c.lag = time.Second
+		c.mu.Unlock()
+		ctx, cancel := context.WithTimeout(c.Context(), time.Second/2)
+		defer cancel()
+		w, err := c.node(x.Copies[0][0].Node).engine.Holder().Write(ctx, &shard.WriteRequest{
+			Copy: shard.Copy{Shard: shard.ID{Index: "logs"}, UUID: x.UUID, Number: 1}, Operations: []shard.Operation{{Kind: shard.Index, ID: "1", Source: []byte("{}")}},
+		})
+		if err != nil || w.Taken != 2 || ctx.Err() == nil {
+			c.Errorf("%+v, %v", w, err)
+		}
+		if x := a.info("logs"); x.Active() != 2 {
+			c.Errorf("there are the copies %v", x.Copies)
+		}
+		c.everywhere("logs", 1)
+	})
+}
+
+// A shard that is too slow on another node is told of with that node.
+func TestATimeoutNamesTheNode(t *testing.T) {
+	clustered(t, 2, func(c *cluster) {
+		a := c.node("a")
+		a.create("logs", `{"settings":{"number_of_replicas":0}}`)
+		holder := a.info("logs").Copies[0][0].Node
+		for _, n := range c.all() {
+			err := n.searchFails("logs?allow_partial_search_results=false", `{"timeout":"5ms","ext":{"stub":{"query_time":"1s"}}}`)
+			if p, ok := errors.AsType[*search.PhaseError](err); !ok || p.Failures[0].Node != holder {
+				c.Errorf("through %s: %+v, want a failure of %s", n.self.ID, err, holder)
+			}
 		}
 	})
 }

@@ -99,8 +99,9 @@ func (e *Engine) writePrimary(ctx context.Context, ix *index, r *shard.WriteRequ
 	if len(changes) == 0 || len(copies) < 2 {
 		return w, nil
 	}
-	failed, err := e.replicate(ctx, ix, r.Copy, copies[1:], changes)
-	if err == nil && len(failed) > 0 {
+	failed := e.replicate(ix, r.Copy, copies[1:], changes)
+	var err error
+	if len(failed) > 0 {
 		err = e.giveUp(ix, r.Copy, failed)
 	}
 	if _, stale := errors.AsType[*StaleCopyError](err); stale {
@@ -131,10 +132,10 @@ func change(op *shard.Operation, o *shard.Outcome) (c shard.Operation, ok bool) 
 	return c, true
 }
 
-// replicate has the replicas carry changes out at once. It returns the numbers of those that could not; or a *StaleCopyError when one
-// of them knows another primary.
-func (e *Engine) replicate(ctx context.Context, ix *index, primary shard.Copy, replicas []placed, changes []shard.Operation) (failed []int64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, replicaTimeout)
+// replicate has the replicas carry changes out at once, whether or not anybody still waits for that. It returns the numbers of those that
+// could not.
+func (e *Engine) replicate(ix *index, primary shard.Copy, replicas []placed, changes []shard.Operation) (failed []int64) {
+	ctx, cancel := context.WithTimeout(e.life, replicaTimeout)
 	defer cancel()
 	errs := make([]error, len(replicas))
 	var running sync.WaitGroup
@@ -151,10 +152,11 @@ func (e *Engine) replicate(ctx context.Context, ix *index, primary shard.Copy, r
 			failed = append(failed, c.number)
 		}
 	}
-	return failed, nil
+	return failed
 }
 
-// giveUp takes copies out of the index that have missed a change: they may not be asked any more. Others are made in their place.
+// giveUp takes copies out of the index that have missed a change: they may not be asked any more. Others are made in their place. It fails
+// with a *StaleCopyError when it is the primary that has been replaced.
 func (e *Engine) giveUp(ix *index, primary shard.Copy, failed []int64) error {
 	ctx, cancel := context.WithTimeout(e.life, changeTimeout)
 	defer cancel()
