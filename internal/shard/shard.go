@@ -1,6 +1,6 @@
 // Package shard says what a coordinating search asks of a shard and what the
-// shard answers, without saying how either is done or how the words travel: in
-// process today, between nodes over gRPC later.
+// shard answers, and how documents come to its copies, without saying how either
+// is done or how the words travel: within the process, or between nodes.
 package shard
 
 import (

@@ -33,7 +33,18 @@
 //
 // An execution resolves its indices when it runs, not when it is prepared: a
 // search that waited for admission sees the indices as they are when it starts.
-// It asks its shards through a shard.Transport; here that is the engine itself.
+// It asks its shards through a shard.Transport; on a node alone that is the engine itself.
 // When its task is cancelled it asks no further shard and begins no further
 // phase, and returns when the shards that work have stopped.
+//
+// # Over several nodes
+//
+// What is known of the indices, and which node holds which copy of their shards, is one set of records that all engines of a cluster
+// share (see Cluster). Each of them decides a change on the newest state of it, so that any may, and all come to the same. The documents
+// are in the memory of the nodes that hold the copies. A copy has a number that is given once. Whoever asks for something by a number that
+// is no copy any more is refused, and looks again.
+//
+// A primary carries changes out one after another, numbers them, and sends them to the copies that it knows of at that time. A copy that is
+// to be filled reads the primary's documents in the order of these numbers once the primary knows of it; what comes twice, or late, is
+// told by its number.
 package stub
