@@ -286,12 +286,21 @@ func (a *Admission) countEviction(cause error) {
 // Receive takes in a message of the bucket's owner that came in a session. Messages of one bucket must come in the order in which
 // they were sent. One of a session that is over does nothing, nor does a permit of one that is no longer live.
 func (a *Admission) Receive(k BucketKey, from Session, m sharedtier.Message) {
+	if !a.receive(k, from, m) && m.Permit != (sharedtier.PermitID{}) {
+		// It was under way when the bucket's waiters went with what they waited for.
+		a.unused.Add(1)
+		from.Send(k, []sharedtier.Message{{Kind: sharedtier.Release, Permit: m.Permit}})
+	}
+}
+
+// receive has a bucket take in a message, and reports false when there is none that has a session.
+func (a *Admission) receive(k BucketKey, from Session, m sharedtier.Message) bool {
 	p := a.policy.Load()
 	g, ok := p.groups[k.Group]
 	if !ok {
 		i := slices.IndexFunc(p.retired, func(g *group) bool { return g.id == k.Group })
 		if i < 0 {
-			return // nothing of the group is left here, so nothing was asked
+			return false
 		}
 		gone := newPlan(p.revision, p.mode, p.stopped, nil)
 		g = planned{p.retired[i], &gone}
@@ -299,10 +308,12 @@ func (a *Admission) Receive(k BucketKey, from Session, m sharedtier.Message) {
 	var s step
 	b := g.lockBucket(k.Attribute, k.Value)
 	b.adoptLocked(g.plan, &s)
+	linked := b.session != nil
 	if b.session == from && (m.Permit == sharedtier.PermitID{} || from.Live()) {
 		b.receiveLocked(m, &s)
 	}
 	b.leave(&s)
+	return linked
 }
 
 // Renew has every bucket go on in the session that the link has for it now. The link calls it when its sessions have changed, once

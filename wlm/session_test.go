@@ -66,7 +66,9 @@ func TestNoOwnerToAsk(t *testing.T) {
 		watched := h.create("watched", limits("group", -1, 1, 5))
 		h.update("watched", `{"resiliency_mode":"monitor"}`)
 
-		waits, full := h.start(wlm.Request{Group: queued}), h.start(wlm.Request{Group: queued})
+		waits := h.start(wlm.Request{Group: queued})
+		synctest.Wait()
+		full := h.start(wlm.Request{Group: queued})
 		refused, runs := h.start(wlm.Request{Group: off}), h.start(wlm.Request{Group: watched})
 		synctest.Wait()
 		if !waits.parked() || full.failure() == nil || !runs.running() {
@@ -235,6 +237,48 @@ func TestQuestionOutlivesItsSession(t *testing.T) {
 					t.Error("it does not run")
 				}
 				finishAll([]*search{s})
+			})
+		})
+	}
+}
+
+// TestGrantForABucketThatIsGone: a grant that was under way when the last waiters went with their limit finds no bucket, and goes back all
+// the same; also when the group is gone.
+func TestGrantForABucketThatIsGone(t *testing.T) {
+	for name, change := range map[string]func(h *harness){
+		"without a shared limit": func(h *harness) { h.update("g", `{"throttling":{"node_limit":1,"shared_limit":null}}`) },
+		"by another attribute":   func(h *harness) { h.update("g", `{"throttling":{"attribute":"role"}}`) },
+		"deleted":                func(h *harness) { h.remove("g") },
+		"deleted before another change": func(h *harness) {
+			h.remove("g")
+			h.create("other", limits("group", 1, -1, 1))
+			h.remove("other")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h, l := sessionHarness(t)
+				defer h.done()
+				id := h.create("g", limits("username", -1, 1, 5))
+				session := l.renew(h, &handSession{})
+				key := wlm.BucketKey{Group: id, Attribute: groups.ByUsername, Value: "u"}
+				waits := h.start(wlm.Request{Group: id, Principal: wlm.Principal{User: "u"}})
+				synctest.Wait()
+				h.Receive(key, session, sharedtier.Message{Kind: sharedtier.Denied, Depth: 1})
+				change(h)
+				synctest.Wait()
+				if waits.parked() {
+					t.Error("it waits for nothing")
+				}
+				waits.finish()
+				synctest.Wait()
+				session.take()
+				h.Receive(key, session, sharedtier.Message{Kind: sharedtier.Grant, Permit: permit(1)})
+				want := []sharedtier.Message{{Kind: sharedtier.Release, Permit: permit(1)}}
+				if sent := session.take(); !reflect.DeepEqual(sent, want) {
+					t.Errorf("the owner is told %v, want %v", sent, want)
+				}
+				finishAll([]*search{waits})
 			})
 		})
 	}

@@ -162,6 +162,8 @@ var list = []mutant{
 		"a bucket heeds a session that is over"},
 	{"wlm/admission.go", "(m.Permit == sharedtier.PermitID{} || from.Live())", "true",
 		"a permit is used that its owner may have given to another"},
+	{"wlm/admission.go", "	if !a.receive(k, from, m) && m.Permit", "	if a.receive(k, from, m); false && m.Permit",
+		"a permit that comes after the last waiter has gone with the limit stays out"},
 	{"internal/sharedtier/coordinator.go", "	for ; c.Pending > 0; c.Pending-- {", "	for false {",
 		"who asked in a session that broke stays pending"},
 	{"internal/sharedtier/tenure.go", "		delete(s.stale, k)\n		o.free(m)\n", "",

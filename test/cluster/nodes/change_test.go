@@ -1,7 +1,6 @@
 package nodes_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -21,11 +20,11 @@ func TestChangeActsOnEveryNode(t *testing.T) {
 	for i := range share(1000) {
 		put, search := live[i%3].server(), live[(i+1+i/3%2)%3]
 		put.UpdateGroup("g", `{"throttling":{"shared_limit":2}}`)
-		if a := search.searchSoon(t, group, time.Millisecond); a.Status != http.StatusOK {
+		if a := search.searchSoon(group, time.Millisecond); a.Status != http.StatusOK {
 			t.Errorf("round %d: after the limit was raised a search is answered %d: %s", i, a.Status, a.Body)
 		}
 		put.UpdateGroup("g", `{"throttling":{"shared_limit":1}}`)
-		if a := search.searchSoon(t, group, time.Millisecond); a.Status != http.StatusTooManyRequests {
+		if a := search.searchSoon(group, time.Millisecond); a.Status != http.StatusTooManyRequests {
 			t.Errorf("round %d: after the limit was lowered a search is answered %d: %s", i, a.Status, a.Body)
 		}
 		if t.Failed() {
@@ -33,15 +32,8 @@ func TestChangeActsOnEveryNode(t *testing.T) {
 		}
 	}
 	release()
-	c.quiet2(group)
+	c.still()
 	c.finish()
-}
-
-// quiet2 is quiet for a group without a queue.
-func (c *cluster) quiet2(string) {
-	c.Helper()
-	c.settled()
-	c.awaitChecked(0, 0)
 }
 
 // TestP2MonitorOnlyWatchesTheSharedLimit: a group that monitors never refuses, parks or cancels under a shared limit, whichever node a search comes to, and no
@@ -63,12 +55,12 @@ func TestP2MonitorOnlyWatchesTheSharedLimit(t *testing.T) {
 				var sent sync.WaitGroup
 				for i := range 6 {
 					n := live[i%3]
-					sent.Go(func() { all.take(n, n.searchSoon(t, group, 300*time.Millisecond)) })
+					sent.Go(func() { all.take(n, n.searchSoon(group, 300*time.Millisecond)) })
 				}
 				sent.Wait()
 				for i := range 6 { // permits that were given free meanwhile
 					n := live[i%3]
-					sent.Go(func() { all.take(n, n.searchSoon(t, group, 10*time.Millisecond)) })
+					sent.Go(func() { all.take(n, n.searchSoon(group, 10*time.Millisecond)) })
 				}
 				sent.Wait()
 				if all.by[http.StatusOK] != 12 {
@@ -121,11 +113,11 @@ func TestMixedVersions(t *testing.T) {
 		}
 	}
 	// Whatever owns the buckets, the limit holds over all three.
-	for i := range share(100) {
+	for i := range share(50) {
 		group := c.create(fmt.Sprint("g", i), `"throttling":{"attribute":"group","shared_limit":1}`)
 		release := c.hold(old, group, 1)
 		for _, n := range c.live() {
-			if a := n.searchSoon(t, group, time.Millisecond); a.Status != http.StatusTooManyRequests {
+			if a := n.searchSoon(group, time.Millisecond); a.Status != http.StatusTooManyRequests {
 				t.Errorf("node %s answers %d: %s", n.name, a.Status, a.Body)
 			}
 		}
@@ -144,5 +136,4 @@ func TestMixedVersions(t *testing.T) {
 	c.settled()
 	c.quiet(group, 1)
 	c.finish()
-	_ = json.Valid
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wlmserver/wlmserver/test/history"
 	"github.com/wlmserver/wlmserver/test/server"
 	"github.com/wlmserver/wlmserver/wlm"
 )
@@ -19,11 +18,11 @@ func TestSearchLongerThanTheLease(t *testing.T) {
 	owner, others := c.owner(group)
 	var all answers
 	var sent sync.WaitGroup
-	sent.Go(func() { all.take(others[0], others[0].searchSoon(t, group, 3*lease)) })
+	sent.Go(func() { all.take(others[0], others[0].searchSoon(group, 3*lease)) })
 	c.awaitChecked(0, 1)
 	began := time.Now()
-	sent.Go(func() { all.take(owner, owner.searchSoon(t, group, time.Millisecond)) })
-	sent.Go(func() { all.take(others[1], others[1].searchSoon(t, group, time.Millisecond)) })
+	sent.Go(func() { all.take(owner, owner.searchSoon(group, time.Millisecond)) })
+	sent.Go(func() { all.take(others[1], others[1].searchSoon(group, time.Millisecond)) })
 	c.awaitChecked(2, 1)
 	sent.Wait()
 	if waited := time.Since(began); waited < 2*lease || all.by[http.StatusOK] != 3 {
@@ -56,7 +55,7 @@ func TestP14DeadHolder(t *testing.T) {
 				var all answers
 				var sent sync.WaitGroup
 				for range 4 {
-					sent.Go(func() { all.take(waiter, waiter.searchSoon(t, group, 10*time.Millisecond)) })
+					sent.Go(func() { all.take(waiter, waiter.searchSoon(group, 10*time.Millisecond)) })
 				}
 				c.awaitChecked(4, 2)
 				holder.kill()
@@ -115,15 +114,13 @@ func TestLateReleaseOfAnOldEpoch(t *testing.T) {
 		release := c.hold(late, group, 2)
 		late.pause()
 		time.Sleep(tooLong) // the owner, and a new epoch, have freed its permits
-		held := make(chan func())
-		go func() { held <- other.holdBeside(t, group, 2) }()
-		otherReleases := <-held
+		otherReleases := other.holdBeside(group, 2)
 		release() // its clients leave while it is paused: it releases as soon as it runs again
 		late.resume()
 		c.settled()
 		var waiting answers
 		var sent sync.WaitGroup
-		sent.Go(func() { waiting.take(late, late.searchSoon(t, group, time.Millisecond)) })
+		sent.Go(func() { waiting.take(late, late.searchSoon(group, time.Millisecond)) })
 		c.awaitChecked(1, 2) // two run on the other node, and this one waits for them
 		otherReleases()
 		sent.Wait()
@@ -136,23 +133,3 @@ func TestLateReleaseOfAnOldEpoch(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
-
-// holdBeside is hold while other nodes cannot be asked.
-func (n *node) holdBeside(t *testing.T, group string, count int) (release func()) {
-	ends := make(chan struct{})
-	var running sync.WaitGroup
-	for range count {
-		running.Go(func() { n.searchUntil(t, group, ends) })
-	}
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if c := n.stats(group); c.QueuedCurrent == 0 && n.metric(`wlmserver_running{tracked="true"}`) == float64(count) {
-			break
-		}
-	}
-	return func() {
-		close(ends)
-		running.Wait()
-	}
-}
-
-var _ = history.Run{}

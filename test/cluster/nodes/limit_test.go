@@ -1,7 +1,6 @@
 package nodes_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"sync"
@@ -65,9 +64,9 @@ func TestParkedOnOneHeldOnAnother(t *testing.T) {
 	for i := range n {
 		holder, waiter := live[i%3], live[(i+1+i/3%2)%3]
 		var both sync.WaitGroup
-		both.Go(func() { all.take(holder, holder.searchSoon(t, group, 20*time.Millisecond)) })
+		both.Go(func() { all.take(holder, holder.searchSoon(group, 20*time.Millisecond)) })
 		time.Sleep(5 * time.Millisecond) // the holder comes first, mostly; if not, they change their parts
-		both.Go(func() { all.take(waiter, waiter.searchSoon(t, group, time.Millisecond)) })
+		both.Go(func() { all.take(waiter, waiter.searchSoon(group, time.Millisecond)) })
 		both.Wait()
 	}
 	c.quiet(group, 1)
@@ -78,13 +77,6 @@ func TestParkedOnOneHeldOnAnother(t *testing.T) {
 	if got.Most != 1 || got.Handovers < n*9/10 {
 		t.Errorf("in %d rounds: %+v", n, got)
 	}
-}
-
-// searchSoon is search with an answer within a time that is long for a search that does not wait for ever.
-func (n *node) searchSoon(t *testing.T, group string, took time.Duration) answer {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	return n.search(ctx, group, took)
 }
 
 // TestThreeThousandFromThreeNodes: each of very many searches that come at once is run or refused, and the counters of the nodes say what
@@ -98,7 +90,7 @@ func TestThreeThousandFromThreeNodes(t *testing.T) {
 	var sent sync.WaitGroup
 	for i := range each * len(live) {
 		n := live[i%len(live)]
-		sent.Go(func() { all.take(n, n.searchSoon(t, group, 5*time.Millisecond), http.StatusTooManyRequests) })
+		sent.Go(func() { all.take(n, n.searchSoon(group, 5*time.Millisecond), http.StatusTooManyRequests) })
 	}
 	sent.Wait()
 	if len(all.bad) > 0 || all.by[http.StatusOK]+all.by[http.StatusTooManyRequests] != each*len(live) || all.by[http.StatusTooManyRequests] == 0 {

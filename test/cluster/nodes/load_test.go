@@ -25,6 +25,13 @@ func (n *node) searchWith(ctx context.Context, group string, took time.Duration,
 	return n.server().Send(ctx, http.MethodPost, "/docs/_search"+query, body, "workloadGroupId", group)
 }
 
+// searchSoon is search with an answer within a time that is long for a search that does not wait for ever.
+func (n *node) searchSoon(group string, took time.Duration) answer {
+	ctx, cancel := context.WithTimeout(n.cluster.Context(), patience)
+	defer cancel()
+	return n.search(ctx, group, took)
+}
+
 // answers are those of many searches.
 type answers struct {
 	mu  sync.Mutex
@@ -111,25 +118,46 @@ func (l *load) end() map[int]int {
 // wait meanwhile. What it gives ends them, and returns when they are answered.
 func (c *cluster) hold(n *node, group string, count int) (release func()) {
 	c.Helper()
+	release = n.begin(group, count)
+	c.awaitChecked(0, count)
+	return release
+}
+
+// begin sends searches of a group that last until what it gives is called. Their clients leave then, so there are no answers to look at.
+func (n *node) begin(group string, count int) (release func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	for range count {
-		running.Go(func() { n.search(ctx, group, time.Hour) }) // its client leaves, so there is no answer to look at
+		running.Go(func() { n.search(ctx, group, time.Hour) })
 	}
-	c.Cleanup(cancel)
-	c.awaitChecked(0, count)
+	n.cluster.Cleanup(cancel)
 	return func() {
 		cancel()
 		running.Wait()
 	}
 }
 
+// holdBeside is hold while other nodes cannot be asked.
+func (n *node) holdBeside(group string, count int) (release func()) {
+	n.cluster.Helper()
+	release = n.begin(group, count)
+	n.cluster.eventually(func() bool { return n.metric(`wlmserver_running{tracked="true"}`) == float64(count) },
+		func() string { return fmt.Sprintf("%d run on node %s", count, n.name) })
+	return release
+}
+
+// still waits until the nodes are as one again, and nothing waits or runs.
+func (c *cluster) still() {
+	c.Helper()
+	c.settled()
+	c.awaitChecked(0, 0)
+}
+
 // quiet checks that nothing is held or waited for, and that exactly as many searches as the limit can run at once, wherever they are sent:
 // no permit is lost, and there is none too many.
 func (c *cluster) quiet(group string, limit int) {
 	c.Helper()
-	c.settled()
-	c.awaitChecked(0, 0)
+	c.still()
 	live := c.live()
 	var probes answers
 	var running sync.WaitGroup

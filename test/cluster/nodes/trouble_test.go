@@ -97,6 +97,7 @@ func TestTrouble(t *testing.T) {
 
 // seed is what random tests begin with. It is printed.
 func seed(t *testing.T) uint64 {
+	t.Helper()
 	s := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", s)
 	return s
@@ -160,8 +161,13 @@ func (s *scene) paused(n *node) {
 	n.resume()
 }
 
-// pair is the owner and, round by round, each of the others.
-func (s *scene) pair() (a, b *node) { return s.owner, s.others[s.number%len(s.others)] }
+// pair is two nodes: the owner and one of the others, or now and then two others.
+func (s *scene) pair() (a, b *node) {
+	if s.number%4 == 3 {
+		return s.others[0], s.others[1]
+	}
+	return s.owner, s.others[0]
+}
 
 // between has something done with the links between two nodes for longer than a lease. The first way is from the one to the other.
 func (s *scene) between(a, b *node, do func(ab, ba *faultproxy.Proxy)) {
