@@ -1,6 +1,7 @@
 package groups
 
 import (
+	"bytes"
 	"errors"
 	"strconv"
 	"strings"
@@ -14,7 +15,7 @@ import (
 func ParsePatch(body []byte) (Patch, error) {
 	document, err := jsondoc.Parse(body)
 	if err != nil {
-		return Patch{}, syntaxFault(err)
+		return Patch{}, syntaxFault(body, err)
 	}
 	if document.Kind != jsondoc.Object {
 		return Patch{}, invalidf("the body [%s] is of the wrong kind, %s; send an object such as {\"resiliency_mode\":\"soft\"}", describe(document), document.Kind)
@@ -30,12 +31,15 @@ func ParsePatch(body []byte) (Patch, error) {
 
 // syntaxFault keeps a syntax error as it is, but inside of resource_limits OpenSearch
 // answers it as an illegal argument.
-func syntaxFault(err error) error {
+func syntaxFault(body []byte, err error) error {
 	var syntax *jsondoc.SyntaxError
-	if errors.As(err, &syntax) && len(syntax.Path) > 0 && syntax.Path[0] == "resource_limits" {
-		return &InvalidError{Reason: syntax.Error()}
+	if !errors.As(err, &syntax) || len(syntax.Path) == 0 || syntax.Path[0] != "resource_limits" {
+		return err
 	}
-	return err
+	if len(syntax.Path) == 1 && bytes.HasSuffix(bytes.TrimRight(body[:syntax.Offset], " \t\r\n"), []byte(":")) {
+		return err // they do not even begin
+	}
+	return &InvalidError{Reason: syntax.Error()}
 }
 
 // patchReader gathers a patch from the members of a body.

@@ -14,6 +14,7 @@ func TestAgreement(t *testing.T) {
 		illegal    = "illegal_argument_exception"
 		validation = "action_request_validation_exception"
 		notFound   = "index_not_found_exception"
+		exists     = "resource_already_exists_exception"
 	)
 	for _, c := range []struct {
 		request string // method, path and body, with spaces between them
@@ -114,6 +115,42 @@ func TestAgreement(t *testing.T) {
 		{`POST /books/_search {"query":{"terms":{"n":1}}}`, 400, "parsing_exception", ""},
 		{`POST /books/_search {"query":{"exists":{}}}`, 400, "parsing_exception", ""},
 		{`POST /books/_search {"query":{"range":{"n":{"nosuch":1}}}}`, 400, "parsing_exception", ""},
+
+		{"GET /nosuch?expand_wildcards=none", 200, "", ""},
+		{"GET /nosuch/_search?expand_wildcards=none", 200, "", ""},
+		{"GET /_nosuch/_count?expand_wildcards=hidden", 200, "", ""},
+		{"DELETE /nosuch?expand_wildcards=none", 200, "", ""},
+		{"GET /nosuch?expand_wildcards=none&allow_no_indices=false", 404, notFound, ""},
+		{"GET /nosuch,books?expand_wildcards=none", 404, notFound, ""},
+		{"GET /b*,books?expand_wildcards=none", 404, notFound, ""},
+		{"GET /b*,books?expand_wildcards=none&ignore_unavailable=true", 200, "", ""},
+		{"GET /nosuch?expand_wildcards=closed", 404, notFound, ""},
+		{"GET /nosuch*/_validate/query", 404, notFound, ""},
+		{"PUT /nosuch*/_settings {\"number_of_replicas\":0}", 404, notFound, ""},
+		{"GET /_cluster/health/nosuch?timeout=0&expand_wildcards=none", 408, "", ""},
+		{"GET /_cat/shards?expand_wildcards=open", 400, illegal, ""},
+
+		{"GET /books/_search?track_total_hits", 400, illegal, "number_format_exception"},
+		{"GET /books/_search?size=", 400, illegal, "number_format_exception"},
+		{"GET /_tasks?group_by=", 400, illegal, ""},
+		{"GET /_cat/indices?health=", 400, illegal, ""},
+		{"GET /books?include_defaults=1", 400, illegal, ""},
+		{"HEAD /books?include_defaults=1", 400, "", ""},
+		{"GET /books/_settings?local=1", 400, illegal, ""},
+		{"GET /books/_stats?forbid_closed_indices=1", 400, illegal, ""},
+		{"GET /_nodes/stats/http%20", 200, "", ""},
+		{"GET /_stats/docs%20", 200, "", ""},
+
+		{"POST /_tasks/x:-1/_cancel?detailed", 400, illegal, ""},
+		{"GET /_tasks/x:-1?nosuch", 400, illegal, ""},
+		{"GET /_cluster/health/books?level=awareness_attributes&wait_for_no_initializing_shards=x", 400, illegal, ""},
+		{`PUT /books {"mappings":{"properties":{"n":{"type":"nosuch"}}}}`, 400, exists, ""},
+		{`PUT /Upper {"mappings":{"nosuch":1}}`, 400, "invalid_index_name_exception", ""},
+		{`PUT /books {"nosuch":{}}`, 400, "parse_exception", ""},
+		{`PUT /books {"settings":{"number_of_shards":0}}`, 400, illegal, ""},
+		{"POST /_msearch {\"nosuch\":{}}\n\n", 400, illegal, ""},
+		{"PUT /_wlm/workload_group/a {\"resource_limits\":\xc3{}}", 400, "json_parse_exception", "stream_read_exception"},
+		{`PUT /_wlm/workload_group/a {"resource_limits":{x}}`, 400, illegal, ""},
 	} {
 		parts := append(strings.SplitN(c.request, " ", 3), "")
 		r := s.do(parts[0], parts[1], parts[2])
@@ -130,7 +167,8 @@ func TestAgreement(t *testing.T) {
 	}
 
 	for path, kind := range map[string]string{
-		"/nosuch/_search": "index_or_alias", "/nosuch/_doc/1": "index_expression", "/nosuch/_search?expand_wildcards=none": "index_expression",
+		"/nosuch/_search": "index_or_alias", "/nosuch/_doc/1": "index_expression", "/nosuch/_search?expand_wildcards=closed": "index_or_alias",
+		"/nosuch,books/_search?expand_wildcards=none": "index_expression",
 	} {
 		if got := s.do("GET", path, "").at("error", "resource.type"); got != kind {
 			t.Errorf("%s: a resource of type %v, want %s", path, got, kind)
@@ -181,5 +219,46 @@ func TestAgreement(t *testing.T) {
 		if _, ok := s.do("GET", "/_search/scroll/"+id+c.query, "").want(200).json()["_scroll_id"]; ok != c.named {
 			t.Errorf("a page of a scroll, %q: it tells the id: %v", c.query, ok)
 		}
+	}
+}
+
+// TestClosedIndices holds what patterns and names of closed indices come to.
+func TestClosedIndices(t *testing.T) {
+	s := newServer(t)
+	s.do("PUT", "/books", "").want(200)
+	s.do("PUT", "/shut", "").want(200)
+	s.do("POST", "/shut/_close", "").want(200)
+	const closed, illegal = "index_closed_exception", "illegal_argument_exception"
+	for path, typ := range map[string]string{
+		"/shut/_search": closed, "/s*/_search": "", "/s*/_search?expand_wildcards=all": closed, "/shut/_search?expand_wildcards=closed": illegal,
+		"/s*/_search?expand_wildcards=all&ignore_unavailable=true": "", "/shut/_stats": closed, "/shut/_stats?forbid_closed_indices=false": "",
+		"/shut/_refresh": closed, "/_refresh": "", "/_cat/shards/shut": closed, "/_cat/count/shut": closed, "/shut/_settings": "",
+	} {
+		if r := s.do("GET", path, ""); typ != "" {
+			r.wantError(400, typ)
+		} else {
+			r.want(200)
+		}
+	}
+	for path, found := range map[string]bool{
+		"/s*": false, "/s*?expand_wildcards=closed": true, "/*?expand_wildcards=all": true, "/_settings": false, "/_cat/indices": true, "/_cat/shards": true,
+		"/_cat/shards/s*": false, "/_cat/indices?expand_wildcards=open": false, "/_cluster/health?level=indices": true, "/_cluster/health?level=indices&expand_wildcards=open": false,
+		"/_stats": false,
+	} {
+		if got := s.do("GET", path, "").want(200).body; strings.Contains(got, "shut") != found {
+			t.Errorf("%s: a closed index is found: %v, want %v: %s", path, !found, found, got)
+		}
+	}
+	if r := s.do("GET", "/shut/_validate/query", "").want(200); r.at("valid") != false || r.at("_shards", "total") != 0.0 || r.at("explanations", 0, "error") == nil {
+		t.Errorf("a query of a closed index: %s", r.body)
+	}
+	if r := s.do("POST", "/nosuch*/_close", "").want(200); r.at("shards_acknowledged") != false {
+		t.Errorf("closing nothing: %s", r.body)
+	}
+	s.do("POST", "/s*/_open", "").want(200)
+	s.do("GET", "/shut/_search", "").want(200)
+	s.do("POST", "/*/_close", "").want(200)
+	if r := s.do("DELETE", "/*", "").want(200); s.do("GET", "/_cat/indices?expand_wildcards=all", "").body != "" {
+		t.Errorf("deleting all, closed ones too: %s", r.body)
 	}
 }

@@ -21,8 +21,8 @@ func (s *Server) catRoutes() []route {
 		{methods: "GET", pattern: "/_cat/health", params: rowParams, prepare: s.catHealth},
 		{methods: "GET", pattern: "/_cat/indices", params: indices, prepare: s.catIndices},
 		{methods: "GET", pattern: "/_cat/indices/{index}", params: indices, prepare: s.catIndices},
-		{methods: "GET", pattern: "/_cat/shards", params: tableParams + expansion, prepare: s.catShards},
-		{methods: "GET", pattern: "/_cat/shards/{index}", params: tableParams + expansion, prepare: s.catShards},
+		{methods: "GET", pattern: "/_cat/shards", params: tableParams, prepare: s.catShards},
+		{methods: "GET", pattern: "/_cat/shards/{index}", params: tableParams, prepare: s.catShards},
 		{methods: "GET", pattern: "/_cat/count", params: tableParams, prepare: s.catCount},
 		{methods: "GET", pattern: "/_cat/count/{index}", params: tableParams, prepare: s.catCount},
 		{methods: "GET", pattern: "/_cat/cluster_manager", params: tableParams, prepare: s.catClusterManager},
@@ -158,17 +158,18 @@ func indicesColumns() []column {
 func (s *Server) catIndices(c *call) (action, error) {
 	pattern, health := c.param("index"), strings.ToLower(c.query.Get("health"))
 	var unknown error // help does not mind
-	if health != "" && !slices.Contains([]string{green.String(), yellow.String(), red.String()}, health) {
+	if c.query.Has("health") && !slices.Contains([]string{green.String(), yellow.String(), red.String()}, health) {
 		health, unknown = "", illegalArgument("parameter [health] must be green, yellow or red, not [%s]", health)
 	}
-	if _, err := c.expansion(); err != nil {
+	rules, err := c.expansion(stub.Expansion{Wildcards: stub.AllIndices})
+	if err != nil {
 		return nil, err
 	}
 	return c.table("indices:monitor/stats", false, indicesColumns(), func() ([][]any, error) {
 		if unknown != nil {
 			return nil, unknown
 		}
-		indices, err := s.cfg.Stub.Indices(pattern)
+		indices, err := s.cfg.Stub.Expand(pattern, rules)
 		if err != nil {
 			return nil, err
 		}

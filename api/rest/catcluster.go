@@ -25,12 +25,12 @@ func shardsColumns() []column {
 
 // catShards lists the copies of shards, the primary first. Those that no node holds are unassigned.
 func (s *Server) catShards(c *call) (action, error) {
-	rules, err := c.expansion()
-	if err != nil {
-		return nil, err
+	pattern, rules := c.param("index"), stub.Expansion{ForbidClosed: true}
+	if pattern == "" {
+		rules = stub.Expansion{Wildcards: stub.AllIndices}
 	}
 	return c.table("cluster:monitor/state", false, shardsColumns(), func() ([][]any, error) {
-		indices, err := s.cfg.Stub.Expand(c.param("index"), rules)
+		indices, err := s.cfg.Stub.Expand(pattern, rules)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +88,7 @@ func countColumns() []column {
 // catCount counts the documents of indices without a search.
 func (s *Server) catCount(c *call) (action, error) {
 	return c.table("indices:monitor/stats", false, countColumns(), func() ([][]any, error) {
-		indices, err := s.cfg.Stub.Indices(c.param("index"))
+		indices, err := s.cfg.Stub.Expand(c.param("index"), stub.Expansion{ForbidClosed: true})
 		if err != nil {
 			return nil, err
 		}

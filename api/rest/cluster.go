@@ -46,6 +46,7 @@ var priorities = []string{"immediate", "urgent", "high", "normal", "low", "langu
 // healthRequest is what GET _cluster/health is asked.
 type healthRequest struct {
 	index        string // name, pattern or list; empty for all
+	found        stub.Expansion
 	level        string
 	worst        healthStatus // wait until it is no worse
 	nodes        func(n int) bool
@@ -156,19 +157,19 @@ func (c *call) healthRequest() (*healthRequest, error) {
 	if _, err := c.s.cfg.Stub.Indices(q.index); err != nil && !isIndexNotFound(err) {
 		return nil, err
 	}
-	if _, err := c.expansion(); err != nil {
+	if q.found, err = c.expansion(stub.Expansion{IgnoreUnavailable: true, Wildcards: stub.AllIndices}); err != nil {
 		return nil, err
 	}
 	if v := c.query.Get("wait_for_events"); v != "" && !slices.Contains(priorities, strings.ToLower(v)) {
 		return nil, illegalArgument("parameter [wait_for_events] must be one of %v, not [%s]", priorities, v)
 	}
-	if q.index != "" && q.level == "awareness_attributes" {
-		return nil, validation(&search.ValidationError{Problems: []string{"[level] may be [awareness_attributes] for all indices together, not for [" + q.index + "]"}})
-	}
 	for _, name := range [...]string{"local", "wait_for_no_relocating_shards", "wait_for_no_initializing_shards", "ensure_node_commissioned"} {
 		if _, err := c.flag(name, false); err != nil {
 			return nil, err
 		}
+	}
+	if q.index != "" && q.level == "awareness_attributes" {
+		return nil, &search.ValidationError{Problems: []string{"[level] may be [awareness_attributes] for all indices together, not for [" + q.index + "]"}}
 	}
 	return q, nil
 }
@@ -260,7 +261,10 @@ func (s *Server) currentHealth(q *healthRequest) (_ *healthDTO, met bool) {
 	cluster, nodes := s.clusterHealth(), len(s.clusterMembers())
 	h := &healthDTO{ClusterName: s.cfg.Node.ClusterName, Nodes: nodes, DataNodes: nodes, Master: cluster.Metadata, ClusterManager: cluster.Metadata}
 	h.status, h.Reasons = cluster.status()
-	indices, err := s.cfg.Stub.Indices(q.index)
+	indices, err := s.cfg.Stub.Expand(q.index, q.found)
+	if err == nil { // whatever is left out, a name that does not exist is waited for
+		_, err = s.cfg.Stub.Indices(q.index)
+	}
 	for _, x := range indices {
 		i := newIndexHealth(x, q.level == "shards")
 		h.ActivePrimaries += i.ActivePrimaries

@@ -66,7 +66,7 @@ func (s *Server) deleteIndex(c *call) (action, error) {
 	if err := c.checkTimeouts(); err != nil {
 		return nil, err
 	}
-	rules, err := c.expansion()
+	rules, err := c.expansion(stub.Expansion{Wildcards: stub.AllIndices})
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,12 @@ func (s *Server) getIndex(c *call) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, err := c.expansion()
+	for _, name := range [...]string{"local", "include_defaults"} { // nothing here has a default that is not shown
+		if _, err := c.flag(name, false); err != nil {
+			return nil, err
+		}
+	}
+	rules, err := c.expansion(stub.Expansion{})
 	if err != nil {
 		return nil, err
 	}

@@ -33,8 +33,8 @@ type closedDTO struct {
 
 // closeIndices closes indices: they are neither searched nor written to until they are opened again.
 func (s *Server) closeIndices(c *call) (action, error) {
-	return c.settingClosed(true, func(names []string) openedDTO {
-		d := openedDTO{true, true, members{}}
+	return c.settingClosed(true, stub.OpenIndices, func(names []string) openedDTO {
+		d := openedDTO{true, len(names) > 0, members{}}
 		for _, name := range names {
 			d.Indices = append(d.Indices, member{name, closedDTO{true}})
 		}
@@ -43,14 +43,15 @@ func (s *Server) closeIndices(c *call) (action, error) {
 }
 
 func (s *Server) openIndices(c *call) (action, error) {
-	return c.settingClosed(false, func([]string) openedDTO { return openedDTO{true, true, nil} })
+	return c.settingClosed(false, stub.ClosedIndices, func([]string) openedDTO { return openedDTO{true, true, nil} })
 }
 
-func (c *call) settingClosed(closed bool, tell func(names []string) openedDTO) (action, error) {
+// settingClosed closes indices, or opens them: of those that patterns find, those that are of the given kind.
+func (c *call) settingClosed(closed bool, found stub.Wildcards, tell func(names []string) openedDTO) (action, error) {
 	if err := c.checkTimeouts(); err != nil {
 		return nil, err
 	}
-	rules, err := c.expansion()
+	rules, err := c.expansion(stub.Expansion{Wildcards: found})
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +73,12 @@ func (s *Server) indexSettings(c *call) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, err := c.expansion()
+	for _, name := range [...]string{"local", "include_defaults"} {
+		if _, err := c.flag(name, false); err != nil {
+			return nil, err
+		}
+	}
+	rules, err := c.expansion(stub.Expansion{})
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +111,7 @@ func (s *Server) changeIndexSettings(c *call) (action, error) {
 	if err := c.checkTimeouts(); err != nil {
 		return nil, err
 	}
-	rules, err := c.expansion()
+	rules, err := c.expansion(stub.Expansion{ForbidNone: true, Wildcards: stub.AllIndices})
 	if err != nil {
 		return nil, err
 	}

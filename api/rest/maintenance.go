@@ -32,9 +32,8 @@ func (s *Server) maintenanceRoutes() []route {
 	return routes
 }
 
-// expansion reads the parameters of that name.
-func (c *call) expansion() (stub.Expansion, error) {
-	var x stub.Expansion
+// expansion reads the parameters of that name. What they do not say is as in x.
+func (c *call) expansion(x stub.Expansion) (stub.Expansion, error) {
 	for name := range strings.FieldsSeq(expansion) {
 		if c.query.Has(name) {
 			if err := x.Set(name, c.query.Get(name)); err != nil {
@@ -68,7 +67,7 @@ type maintainedDTO struct {
 // maintain answers for work on the shards that is done as soon as it is asked for. Only what is assigned is counted for some.
 func (s *Server) maintain(assignedOnly bool) func(*call) (action, error) {
 	return func(c *call) (action, error) {
-		rules, err := c.expansion()
+		rules, err := c.expansion(stub.Expansion{ForbidClosed: true})
 		if err != nil {
 			return nil, err
 		}
@@ -155,11 +154,15 @@ type allStatsDTO struct {
 }
 
 func (s *Server) indexStats(c *call) (action, error) {
-	metrics := splitList(c.param("metrics"))
+	metrics := splitTrimmed(c.param("metrics"))
 	if err := c.checkMetricsOf("an index", metrics, indexMetrics[:]); err != nil {
 		return nil, err
 	}
-	rules, err := c.expansion()
+	forbid, err := c.flag("forbid_closed_indices", true)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := c.expansion(stub.Expansion{ForbidClosed: forbid})
 	if err != nil {
 		return nil, err
 	}

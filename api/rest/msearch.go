@@ -135,9 +135,6 @@ func (c *call) multiItem(header, body []byte) (*search.Request, error) {
 		Body:    bytes.TrimSpace(body),
 		Indices: c.indices(),
 	}
-	if len(r.Body) == 0 {
-		return nil, parsing(body, 0, "a JSON object is needed in the line of a search, not nothing: send {} to match everything")
-	}
 	for _, name := range itemParams {
 		if v, ok := c.query[name]; ok {
 			r.Query[name] = v
@@ -147,6 +144,9 @@ func (c *call) multiItem(header, body []byte) (*search.Request, error) {
 		if err := readItemHeader(r, header); err != nil {
 			return nil, err
 		}
+	}
+	if len(r.Body) == 0 {
+		return nil, parsing(body, 0, "a JSON object is needed in the line of a search, not nothing: send {} to match everything")
 	}
 	r.Path = "/_search"
 	if len(r.Indices) > 0 {

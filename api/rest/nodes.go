@@ -106,15 +106,16 @@ var nodeMetrics = [...]string{"settings", "os", "process", "jvm", "thread_pool",
 var notInfo = [...]string{"stats", "usage", "hot_threads", "hotthreads", "reload_secure_settings"}
 
 func (s *Server) nodes(c *call) (action, error) {
-	first, metrics := splitList(c.param("first")), splitList(c.param("metrics"))
+	first, metrics := splitList(c.param("first")), splitTrimmed(c.param("metrics"))
 	for _, part := range slices.Concat(first, metrics) {
 		if slices.Contains(notInfo[:], part) {
 			return nil, noHandler(c.r)
 		}
 	}
 	ids := first
-	if metrics == nil && len(first) > 0 && !slices.ContainsFunc(first, func(m string) bool { return !slices.Contains(nodeMetrics[:], m) }) {
-		ids, metrics = nil, first
+	asMetrics := splitTrimmed(c.param("first"))
+	if metrics == nil && len(first) > 0 && !slices.ContainsFunc(asMetrics, func(m string) bool { return !slices.Contains(nodeMetrics[:], m) }) {
+		ids, metrics = nil, asMetrics
 	}
 	flat, err := c.flag("flat_settings", false)
 	if err != nil {

@@ -119,7 +119,7 @@ type nativeMemoryDTO struct {
 }
 
 func (s *Server) nodeStats(c *call) (action, error) {
-	ids, metrics := splitList(c.param("nodes")), splitList(c.param("metrics"))
+	ids, metrics := splitList(c.param("nodes")), splitTrimmed(c.param("metrics"))
 	if err := c.checkMetricsOf("a node", metrics, statsMetrics[:]); err != nil {
 		return nil, err
 	}

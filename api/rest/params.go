@@ -42,6 +42,15 @@ func splitList(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' })
 }
 
+// splitTrimmed is splitList without the space around the names.
+func splitTrimmed(s string) []string {
+	names := splitList(s)
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	return names
+}
+
 // flag is a boolean parameter: true, false, or empty for true.
 func (c *call) flag(name string, absent bool) (bool, error) {
 	if !c.query.Has(name) {

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/wlmserver/wlmserver/internal/jsondoc"
+	"github.com/wlmserver/wlmserver/search"
 )
 
 // route is one entry of the route table.
@@ -112,9 +114,9 @@ func (c *call) answer(rt *mounted) (*answer, error) {
 	if err := c.readBody(rt.body); err != nil {
 		return nil, err
 	}
-	act, err := rt.prepare(c)
-	if err != nil {
-		return nil, err
+	act, invalid := rt.prepare(c)
+	if _, late := errors.AsType[*search.ValidationError](invalid); invalid != nil && !late {
+		return nil, invalid
 	}
 	if err := c.checkParams(rt.known); err != nil {
 		// What takes a body or leaves it has not read it yet: that it is no JSON is the greater mistake.
@@ -124,6 +126,9 @@ func (c *call) answer(rt *mounted) (*answer, error) {
 			}
 		}
 		return nil, err
+	}
+	if invalid != nil { // whether what was read makes sense is looked at last
+		return nil, invalid
 	}
 	if rt.change {
 		return c.settled(act)

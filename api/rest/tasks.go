@@ -42,7 +42,8 @@ func (c *call) taskChoice() (taskChoice, error) {
 	if q.filter.Parent, err = tasks.ParseID(c.query.Get("parent_task_id")); err != nil {
 		return q, err
 	}
-	if v := c.query.Get("group_by"); v != "" {
+	if c.query.Has("group_by") {
+		v := c.query.Get("group_by")
 		q.grouping = taskGrouping(v)
 		if !slices.Contains([]taskGrouping{byNodes, byParents, ungrouped}, q.grouping) {
 			return q, illegalArgument("parameter [group_by] must be [nodes], [parents] or [none], not [%s]", v)
@@ -131,16 +132,12 @@ func awaitTasks(ctx context.Context, list []*tasks.Task, timeout time.Duration) 
 	return true, nil
 }
 
-// taskID reads the id in the path.
-func (c *call) taskID() (tasks.ID, error) {
-	id, err := tasks.ParseID(c.param("id"))
-	if err != nil {
-		return id, err
-	}
+// checkTaskID refuses an id that is that of no task.
+func checkTaskID(id tasks.ID) error {
 	if !id.IsSet() {
-		return id, &search.ValidationError{Problems: []string{"a task id is required: node, colon, number"}}
+		return &search.ValidationError{Problems: []string{"a task id is required: node, colon, number"}}
 	}
-	return id, nil
+	return nil
 }
 
 type taskResultDTO struct {
@@ -149,7 +146,7 @@ type taskResultDTO struct {
 }
 
 func (s *Server) getTask(c *call) (action, error) {
-	id, err := c.taskID()
+	id, err := tasks.ParseID(c.param("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -159,6 +156,9 @@ func (s *Server) getTask(c *call) (action, error) {
 	}
 	timeout, err := c.duration("timeout", taskWait)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkTaskID(id); err != nil {
 		return nil, err
 	}
 	return func() (*answer, error) {
@@ -239,7 +239,7 @@ func (s *Server) cancelTasks(c *call) (action, error) {
 }
 
 func (s *Server) cancelTask(c *call) (action, error) {
-	id, err := c.taskID()
+	id, err := tasks.ParseID(c.param("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -247,8 +247,11 @@ func (s *Server) cancelTask(c *call) (action, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkTaskID(id); err != nil {
+		return nil, err
+	}
 	if c.query.Get("nodes") != "" {
-		return nil, validation(&search.ValidationError{Problems: []string{"a task id names its node already: leave [nodes] out"}})
+		return nil, &search.ValidationError{Problems: []string{"a task id names its node already: leave [nodes] out"}}
 	}
 	node, known := s.member(id.Node)
 	q.members = []Member{node}

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/wlmserver/wlmserver/internal/jsondoc"
+	"github.com/wlmserver/wlmserver/internal/stub"
 	"github.com/wlmserver/wlmserver/search"
 )
 
@@ -15,9 +16,10 @@ type validatedDTO struct {
 }
 
 type explanationDTO struct {
-	Index       string `json:"index"`
+	Index       string `json:"index,omitempty"`
 	Valid       bool   `json:"valid"`
-	Explanation string `json:"explanation"`
+	Explanation string `json:"explanation,omitempty"`
+	Error       string `json:"error,omitempty"`
 }
 
 // validateQuery tells whether a query could be searched with, without searching.
@@ -26,7 +28,7 @@ func (s *Server) validateQuery(c *call) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, err := c.expansion()
+	rules, err := c.expansion(stub.Expansion{ForbidNone: true})
 	if err != nil {
 		return nil, err
 	}
@@ -39,6 +41,12 @@ func (s *Server) validateQuery(c *call) (action, error) {
 		if err != nil {
 			return nil, err
 		}
+		for _, x := range indices {
+			if x.Closed {
+				why := (&stub.IndexClosedError{Index: x.Name, UUID: x.UUID}).Error()
+				return ok(validatedDTO{Shards: &copiesDTO{}, Explanations: []explanationDTO{{Error: why}}})
+			}
+		}
 		if err := s.checkQuery(body); err != nil {
 			d := validatedDTO{}
 			if explain {
@@ -49,7 +57,7 @@ func (s *Server) validateQuery(c *call) (action, error) {
 		d := validatedDTO{Shards: &copiesDTO{Total: 1, Successful: 1}, Valid: true}
 		if explain {
 			for _, x := range indices {
-				d.Explanations = append(d.Explanations, explanationDTO{x.Name, true, "*:*"}) // whatever the query is
+				d.Explanations = append(d.Explanations, explanationDTO{Index: x.Name, Valid: true, Explanation: "*:*"}) // whatever the query is
 			}
 		}
 		return ok(d)

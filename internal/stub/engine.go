@@ -144,11 +144,17 @@ var _ search.Executor = (*Engine)(nil)
 // *search.InvalidIndexNameError, *IndexExistsError, *search.ValidationError when
 // there are too many shards, and *FullError.
 func (e *Engine) CreateIndex(name string, body []byte) error {
-	d, err := newDefinition(name, body, e.config.Defaults)
+	d, rest, err := newDefinition(name, body, e.config.Defaults)
 	if err != nil {
 		return err
 	}
 	if err := checkIndexName(name); err != nil {
+		return err
+	}
+	if ix := e.index(name); ix != nil { // and what it was to hold does not matter
+		return &IndexExistsError{Index: name, UUID: ix.uuid}
+	}
+	if err := d.describe(rest); err != nil {
 		return err
 	}
 	there, err := e.add(d)
@@ -198,7 +204,7 @@ func (e *Engine) indexForWriting(name string) (*index, error) {
 	if err := checkIndexName(name); err != nil {
 		return nil, err
 	}
-	d, err := newDefinition(name, nil, e.config.Defaults)
+	d, _, err := newDefinition(name, nil, e.config.Defaults)
 	if err != nil {
 		return nil, err
 	}
@@ -213,8 +219,10 @@ func (e *Engine) indexForWriting(name string) (*index, error) {
 
 // DeleteIndex deletes the indices of a comma list of names and patterns. A name
 // that does not exist is a *search.IndexNotFoundError, and nothing is deleted; a
-// pattern that finds nothing is no error.
-func (e *Engine) DeleteIndex(pattern string) error { return e.DeleteIndices(pattern, Expansion{}) }
+// pattern that finds nothing is no error. Patterns find closed indices, too.
+func (e *Engine) DeleteIndex(pattern string) error {
+	return e.DeleteIndices(pattern, Expansion{Wildcards: AllIndices})
+}
 
 // DeleteIndices is DeleteIndex by the rules of the request.
 func (e *Engine) DeleteIndices(pattern string, rules Expansion) error {
@@ -235,8 +243,11 @@ func (e *Engine) DeleteIndices(pattern string, rules Expansion) error {
 
 // Indices describes the indices of a comma list of names and patterns; "" and
 // "_all" mean all of them. A name that does not exist is a
-// *search.IndexNotFoundError; a pattern that finds nothing is no error.
-func (e *Engine) Indices(pattern string) ([]IndexInfo, error) { return e.Expand(pattern, Expansion{}) }
+// *search.IndexNotFoundError; a pattern that finds nothing is no error. Patterns
+// find closed indices, too.
+func (e *Engine) Indices(pattern string) ([]IndexInfo, error) {
+	return e.Expand(pattern, Expansion{Wildcards: AllIndices})
+}
 
 // Expand is Indices by the rules of the request.
 func (e *Engine) Expand(pattern string, rules Expansion) ([]IndexInfo, error) {

@@ -119,7 +119,7 @@ func (x *execution) targets() ([]target, error) {
 	if x.opened {
 		return x.shards, nil
 	}
-	indices, err := x.engine.searchable(x.options.selection)
+	indices, err := x.engine.resolve(x.options.selection)
 	if err != nil {
 		return nil, err
 	}

@@ -102,9 +102,10 @@ func (i IndexInfo) Unassigned() int {
 	return i.Shards*(1+i.Replicas) - i.Active() - i.Initializing()
 }
 
-// newDefinition makes an index from the body of a create request. It is not laid out yet.
-func newDefinition(name string, body []byte, defaults Cost) (*definition, error) {
-	d := &definition{
+// newDefinition makes an index with the settings of the body of a create request, and returns what else there is in that, for
+// describe. It is not laid out yet.
+func newDefinition(name string, body []byte, defaults Cost) (d *definition, rest *jsondoc.Value, err error) {
+	d = &definition{
 		identity: &identity{
 			name:     name,
 			uuid:     randomID(16),
@@ -115,50 +116,54 @@ func newDefinition(name string, body []byte, defaults Cost) (*definition, error)
 		},
 		dynamic: dynamic{replicas: defaultReplicas, cost: defaults},
 	}
+	rest = new(jsondoc.Value)
 	if len(bytes.TrimSpace(body)) > 0 {
-		if err := d.read(body); err != nil {
-			return nil, err
+		if rest, err = d.read(body); err != nil {
+			return nil, nil, err
 		}
 	}
 	d.router = newRouter(d.shards)
-	return d, nil
+	return d, rest, nil
 }
 
-// read takes over what the body of a create request says.
-func (d *definition) read(body []byte) error {
+// read checks of what parts the body of a create request is, and takes over the settings.
+func (d *definition) read(body []byte) (*jsondoc.Value, error) {
 	root, err := parseObject(body)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, m := range root.Members {
 		if m.Value.Kind == jsondoc.Null && m.Name != "settings" {
 			continue
 		}
 		if m.Value.Kind != jsondoc.Object {
-			return &search.ParseError{
+			return nil, &search.ParseError{
 				Type:   "parse_exception",
 				Reason: fmt.Sprintf("[%s] of an index must be an object, not %s", m.Name, article(m.Value.Kind)),
 			}
 		}
-		switch m.Name {
-		case "settings":
-			if d.shards, err = d.dynamic.read(m.Value); err != nil {
-				return err
-			}
-		case "mappings":
-			if err := d.readMappings(m.Value); err != nil {
-				return err
-			}
-		case "aliases":
-			if len(m.Value.Members) > 0 {
-				return &search.InvalidError{Reason: "[aliases] are not provided by this server; search the index by its name or by a pattern"}
-			}
-		default:
-			return &search.ParseError{
+		if m.Name != "settings" && m.Name != "mappings" && m.Name != "aliases" {
+			return nil, &search.ParseError{
 				Type:   "parse_exception",
 				Reason: fmt.Sprintf("unknown key [%s] in the body of an index; known are [settings], [mappings] and [aliases]", m.Name),
 			}
 		}
+	}
+	if v := root.Member("settings"); v != nil {
+		d.shards, err = d.dynamic.read(v)
+	}
+	return root, err
+}
+
+// describe takes over what the body of a create request says beside the settings.
+func (d *definition) describe(root *jsondoc.Value) error {
+	if v := root.Member("mappings"); v != nil && v.Kind == jsondoc.Object {
+		if err := d.readMappings(v); err != nil {
+			return err
+		}
+	}
+	if v := root.Member("aliases"); v != nil && len(v.Members) > 0 {
+		return &search.InvalidError{Reason: "[aliases] are not provided by this server; search the index by its name or by a pattern"}
 	}
 	return nil
 }

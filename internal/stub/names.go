@@ -49,9 +49,25 @@ func nameFault(name string) string {
 
 // Expansion says what names and patterns of a request may come to. The zero value is what most requests mean.
 type Expansion struct {
-	IgnoreUnavailable bool // leave out names that do not exist
-	ForbidNone        bool // an error when a pattern, or all of them, finds nothing
-	Literal           bool // patterns find nothing
+	IgnoreUnavailable bool      // leave out names that do not exist, and closed indices where those are forbidden
+	ForbidNone        bool      // an error when a pattern, or all of them, finds nothing
+	ForbidClosed      bool      // a closed index is an *IndexClosedError
+	Wildcards         Wildcards // what patterns find
+}
+
+// Wildcards says which indices patterns find.
+type Wildcards uint8
+
+// What patterns may find. With NoIndices they are names that no index has.
+const (
+	OpenIndices Wildcards = iota
+	ClosedIndices
+	AllIndices
+	NoIndices
+)
+
+func (w Wildcards) find(ix *index) bool {
+	return w == AllIndices || (w == ClosedIndices) == (ix.open() != nil)
 }
 
 // Set takes over a query parameter: ignore_unavailable, allow_no_indices or expand_wildcards, and nothing for others. A value that
@@ -65,27 +81,41 @@ func (x *Expansion) Set(name, value string) (err error) {
 		allow, err = readBool(name, value)
 		x.ForbidNone = !allow
 	case "expand_wildcards":
-		err = x.readWildcards(value)
+		err = x.Wildcards.read(value)
 	}
 	return err
 }
 
-// readWildcards reads which indices patterns find. All here are open, and none is hidden.
-func (x *Expansion) readWildcards(value string) error {
-	x.Literal = value != ""
+// read reads which indices patterns find. None here is hidden.
+func (w *Wildcards) read(value string) error {
 	if value == "" {
 		return nil
 	}
+	open, closed := false, false
 	for state := range strings.SplitSeq(value, ",") {
 		switch strings.TrimSpace(state) {
-		case "open", "all":
-			x.Literal = false
+		case "open":
+			open = true
+		case "closed":
+			closed = true
+		case "all":
+			open, closed = true, true
 		case "none":
-			x.Literal = true
-		case "closed", "hidden":
+			open, closed = false, false
+		case "hidden":
 		default:
 			return &search.InvalidError{Reason: fmt.Sprintf("the value [%s] of [expand_wildcards] must be of [open], [closed], [hidden], [none], [all]", state)}
 		}
+	}
+	switch {
+	case open && closed:
+		*w = AllIndices
+	case open:
+		*w = OpenIndices
+	case closed:
+		*w = ClosedIndices
+	default:
+		*w = NoIndices
 	}
 	return nil
 }
@@ -98,6 +128,9 @@ type selection struct {
 
 // check looks at what can be said of the names without knowing the indices.
 func (s selection) check() error {
+	if s.Wildcards == NoIndices { // any name may be one that no index has
+		return nil
+	}
 	for _, name := range s.names {
 		if name == "_all" || isPattern(name) {
 			continue
@@ -133,16 +166,36 @@ func (e *Engine) resolve(s selection) ([]*index, error) {
 	}
 	if len(s.names) == 1 && !isPattern(s.names[0]) && s.names[0] != "_all" {
 		if ix := e.index(s.names[0]); ix != nil {
-			return []*index{ix}, nil
+			return s.permitted([]*index{ix})
 		}
 	}
-	names := s.names
-	if len(names) == 0 {
-		names = []string{"*"}
+	find := e.expand
+	if s.Wildcards == NoIndices {
+		find = e.lookUp
 	}
+	found, err := find(s)
+	if err == nil {
+		found, err = s.permitted(found)
+	}
+	if err == nil && s.ForbidNone && len(found) == 0 {
+		err = &search.IndexNotFoundError{Index: strings.Join(s.orAll(), ","), Literal: true}
+	}
+	return found, err
+}
+
+// orAll are the names and patterns, or the pattern that stands for none.
+func (s selection) orAll() []string {
+	if len(s.names) == 0 {
+		return []string{"*"}
+	}
+	return s.names
+}
+
+// expand finds the indices of names and patterns.
+func (e *Engine) expand(s selection) ([]*index, error) {
 	f := finding{all: e.all(), found: make(map[*index]bool)}
 	patterns := false
-	for _, name := range names {
+	for _, name := range s.orAll() {
 		if name == "_all" {
 			name = "*"
 		}
@@ -152,32 +205,38 @@ func (e *Engine) resolve(s selection) ([]*index, error) {
 		}
 		if !strings.Contains(name, "*") {
 			if !f.add(name) && !s.IgnoreUnavailable {
-				return nil, s.notFound(name)
+				return nil, &search.IndexNotFoundError{Index: name}
 			}
 			continue
 		}
 		patterns = true
-		if (s.Literal || !f.addMatching(name)) && s.ForbidNone {
-			return nil, s.notFound(name)
+		if !f.addMatching(name, s.Wildcards) && s.ForbidNone {
+			return nil, &search.IndexNotFoundError{Index: name}
 		}
-	}
-	if s.ForbidNone && len(f.order) == 0 {
-		return nil, s.notFound(strings.Join(names, ","))
 	}
 	return f.order, nil
 }
 
-// notFound is the error of a name that finds nothing.
-func (s selection) notFound(name string) error {
-	return &search.IndexNotFoundError{Index: name, Literal: s.Literal}
+// lookUp finds the indices of names, whatever is in them. A single one that does not exist is nothing, as a pattern would be.
+func (e *Engine) lookUp(s selection) ([]*index, error) {
+	names := s.orAll()
+	missing := !s.IgnoreUnavailable
+	if len(names) == 1 {
+		missing = s.ForbidNone
+	}
+	f := finding{all: e.all(), found: make(map[*index]bool)}
+	for _, name := range names {
+		if !f.add(name) && missing {
+			return nil, &search.IndexNotFoundError{Index: name, Literal: true}
+		}
+	}
+	return f.order, nil
 }
 
-// searchable is resolve for searches. Patterns find no closed index; to name one is an
-// *IndexClosedError.
-func (e *Engine) searchable(s selection) ([]*index, error) {
-	found, err := e.resolve(s)
-	if err != nil || !slices.ContainsFunc(found, func(ix *index) bool { return ix.open() != nil }) {
-		return found, err
+// permitted leaves out closed indices where they are forbidden, or tells of the first.
+func (s selection) permitted(found []*index) ([]*index, error) {
+	if !s.ForbidClosed || !slices.ContainsFunc(found, func(ix *index) bool { return ix.open() != nil }) {
+		return found, nil
 	}
 	var open []*index
 	for _, ix := range found {
@@ -185,7 +244,10 @@ func (e *Engine) searchable(s selection) ([]*index, error) {
 		switch {
 		case err == nil:
 			open = append(open, ix)
-		case slices.Contains(s.names, ix.name) && !s.IgnoreUnavailable:
+		case s.IgnoreUnavailable:
+		case s.Wildcards == ClosedIndices:
+			return nil, &search.InvalidError{Reason: "index [" + ix.name + "] is closed, and so not for this request: leave [closed] out of [expand_wildcards]"}
+		default:
 			return nil, err
 		}
 	}
@@ -220,12 +282,14 @@ func (f *finding) add(name string) bool {
 	return ok
 }
 
-// addMatching adds the indices of a pattern and reports whether there are any.
-func (f *finding) addMatching(pattern string) bool {
+// addMatching adds the indices of a pattern, of those that patterns find, and reports whether it matches any at all.
+func (f *finding) addMatching(pattern string, which Wildcards) bool {
 	any := false
 	for _, ix := range f.all {
 		if matches(pattern, ix.name) {
-			f.enter(ix)
+			if which.find(ix) {
+				f.enter(ix)
+			}
 			any = true
 		}
 	}

@@ -54,6 +54,7 @@ func (o *options) read(r *search.Request) error {
 			return err
 		}
 	}
+	o.selection.ForbidClosed = true
 	if len(r.Query) > 0 {
 		if err := o.readParameters(r); err != nil {
 			return err

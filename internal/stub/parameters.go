@@ -55,6 +55,9 @@ var numbers = []string{"size", "from", "track_total_hits", "max_concurrent_shard
 func saidNumber(err error, name, value string) error {
 	invalid, ok := err.(*search.InvalidError) //nolint:errorlint // readParameter does not wrap
 	if _, notNumber := strconv.ParseFloat(value, 64); ok && notNumber != nil && slices.Contains(numbers, name) {
+		if value == "" {
+			return &search.InvalidError{Reason: invalid.Reason, Cause: &search.ParseError{Type: "number_format_exception", Reason: "there is no number"}}
+		}
 		return &search.InvalidError{Reason: invalid.Reason, NoNumber: value}
 	}
 	return err
@@ -143,7 +146,7 @@ func (o *options) readTimeout(value string) error {
 func (o *options) readTrackTotal(value string) error {
 	o.trackTotalSaid = true
 	switch value {
-	case "true", "":
+	case "true":
 		o.trackTotal = math.MaxInt
 		return nil
 	case "false":

@@ -120,11 +120,18 @@ func (g *gen) nodesStats() *request {
 }
 
 func (g *gen) cat() *request {
-	table := g.one("", "/health", "/health", "/indices", "/indices", "/indices/books", "¡/indices/nosuch", "/tasks", "/nodes", "/thread_pool", "/thread_pool/search", "¡/thread_pool/nosuch", "/thread_pool/s*")
+	table := g.one("", "/health", "/health", "/indices", "/indices", "/indices/books", "¡/indices/nosuch", "/tasks", "/nodes", "/thread_pool", "/thread_pool/search", "¡/thread_pool/nosuch", "/thread_pool/s*",
+		"/shards", "/shards", "/shards/books", "/shards/l*", "¡/shards/nosuch", "/count", "/count/books", "¡/count/nosuch", "/cluster_manager", "/master", "/pending_tasks")
 	r := jsonRequest("GET", "/_cat"+table, "")
-	columns := map[string]string{"": "", "/health": "cluster,status", "/tasks": "action,type", "/nodes": "name,node.role", "/thread_pool": "name,type,active"}[table]
+	columns := map[string]string{"": "", "/health": "cluster,status", "/tasks": "action,type", "/nodes": "name,node.role", "/thread_pool": "name,type,active", "/cluster_manager": "node", "/master": "node", "/pending_tasks": "priority,source"}[table]
 	if strings.HasPrefix(table, "/indices") {
 		columns = "index,health,pri,rep,docs.count"
+	}
+	if strings.HasPrefix(table, "/shards") {
+		columns = "index,shard,prirep,state,docs"
+	}
+	if strings.HasPrefix(table, "/count") {
+		columns = "count"
 	}
 	if strings.HasPrefix(table, "/thread_pool") {
 		columns = "name,type,active,queue"

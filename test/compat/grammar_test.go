@@ -29,11 +29,15 @@ func rules() []rule {
 		{"scroll", 5, (*gen).scroll},
 		{"bulk", 8, one((*gen).bulk)},
 		{"doc", 14, one((*gen).doc)},
+		{"update", 5, one((*gen).update)},
 		{"index", 7, one((*gen).index)},
+		{"index-state", 4, one((*gen).indexState)},
+		{"index-settings", 6, one((*gen).indexSettings)},
+		{"validate", 5, one((*gen).validate)},
 		{"health", 5, one((*gen).health)},
 		{"nodes", 5, one((*gen).nodes)},
 		{"nodes-stats", 4, one((*gen).nodesStats)},
-		{"cat", 8, one((*gen).cat)},
+		{"cat", 11, one((*gen).cat)},
 	}
 }
 
@@ -398,7 +402,7 @@ func (g *gen) search() *request {
 func (g *gen) count() *request {
 	body := `{"query":` + g.query() + `}`
 	if g.chance(0.2) {
-		body = g.one(g.searchBody(), `{}`, `¡{"query":{}}`, `{"min_score":1}`, `¡{"size":0}`)
+		body = g.one(odd+g.searchBody(), `{}`, `¡{"query":{}}`, `{"min_score":1}`, `¡{"size":0}`)
 	}
 	r := jsonRequest(g.one("GET", "POST"), g.indices()+"/_count", body)
 	if g.chance(0.2) {

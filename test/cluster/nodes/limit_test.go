@@ -1,8 +1,11 @@
 package nodes_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -109,8 +112,41 @@ func TestThreeThousandFromThreeNodes(t *testing.T) {
 		t.Errorf("answers by status: %v; the nodes count %d refused, %d that waited", all.by, throttled, waits)
 	}
 	t.Logf("answers by status: %v, %d waited", all.by, waits)
+	for _, from := range live {
+		seen := from.queueFields("/_wlm/stats/"+group, group)
+		for _, n := range live {
+			own := n.queueFields("/_wlm/_local/stats/"+group, group)[n.id]
+			if len(own) != 7 || !maps.Equal(own, seen[n.id]) {
+				t.Errorf("node %s says of itself %v, and node %s of it %v", n.name, own, from.name, seen[n.id])
+			}
+		}
+	}
 	c.quiet(group, limit)
 	if got := c.finish()[bucketOf(group)]; got.Most != limit {
 		t.Errorf("%+v", got)
 	}
+}
+
+// queueFields are the numbers about a group's queue that this node gives of each node.
+func (n *node) queueFields(path, group string) map[string]map[string]float64 {
+	n.cluster.Helper()
+	var all map[string]json.RawMessage
+	n.get(path, &all)
+	out := make(map[string]map[string]float64)
+	for id, text := range all {
+		var one struct {
+			Groups map[string]map[string]json.RawMessage `json:"workload_groups"`
+		}
+		if json.Unmarshal(text, &one) != nil || one.Groups == nil {
+			continue // _nodes, cluster_name
+		}
+		out[id] = make(map[string]float64)
+		for name, value := range one.Groups[group] {
+			var v float64
+			if strings.Contains(name, "queue") && json.Unmarshal(value, &v) == nil {
+				out[id][name] = v
+			}
+		}
+	}
+	return out
 }
