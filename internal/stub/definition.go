@@ -112,7 +112,7 @@ func decodeDefinition(name string, record []byte, defaults Cost) (*definition, e
 	if err != nil {
 		return nil, fmt.Errorf("the index [%s]: %w", name, err)
 	}
-	mappings, err := jsondoc.Parse(r.Mappings)
+	mappings, err := parseObject(r.Mappings)
 	if err != nil {
 		return nil, fmt.Errorf("the mappings of the index [%s]: %w", name, err)
 	}
