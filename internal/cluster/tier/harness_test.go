@@ -50,12 +50,19 @@ type node struct {
 	member  ring.Member
 	tier    *tier.Tier
 	live    atomic.Bool // its membership holds
+	lapses  atomic.Bool // it ends just when it has been found to hold
 	revised atomic.Uint64
 	dead    atomic.Bool
 }
 
-func (n *node) Live() bool       { return n.live.Load() }
 func (n *node) Revision() uint64 { return n.revised.Load() }
+
+func (n *node) Live() bool {
+	if n.lapses.CompareAndSwap(true, false) {
+		return n.live.Swap(false)
+	}
+	return n.live.Load()
+}
 
 func (n *node) Await(ctx context.Context, revision uint64) error {
 	<-ctx.Done()

@@ -14,6 +14,7 @@ import (
 
 var (
 	errLeaseOver = errors.New("the owner has not been heard of for the time of a lease")
+	errNoMember  = errors.New("this node's membership may have ended")
 	errNewEpoch  = errors.New("the ring has changed")
 	errReplaced  = errors.New("the coordinator has opened another session")
 	errClosed    = errors.New("the node stops")

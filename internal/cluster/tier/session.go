@@ -21,12 +21,28 @@ const (
 // session is this node's conversation with one owner in one epoch, over one stream.
 type session struct {
 	t      *Tier
+	own    bool         // the owner is this node
 	until  atomic.Int64 // by the tier's clock: so long a permit of the session may be used
+	end    context.CancelCauseFunc
 	outbox outbox
 }
 
-// Live reports whether the owner surely still holds for us what it has granted.
-func (s *session) Live() bool { return s.t.now() < time.Duration(s.until.Load()) }
+// Live reports whether the owner surely still holds for us what it has granted. When it may not, the session is over: the permit that
+// is not used for that is neither held nor given back, and only another session's announcements tell so.
+func (s *session) Live() bool {
+	switch {
+	case s.lapsed():
+		s.end(errLeaseOver)
+	case s.own && !s.t.config.Metadata.Live(): // it did when the permit was granted, and this node may have stood still since
+		s.end(errNoMember)
+	default:
+		return true
+	}
+	return false
+}
+
+// lapsed reports whether the owner has not been heard of for the time of a lease.
+func (s *session) lapsed() bool { return s.t.now() >= time.Duration(s.until.Load()) }
 
 // Send queues messages for the owner.
 func (s *session) Send(k wlm.BucketKey, messages []sharedtier.Message) {
@@ -81,10 +97,10 @@ func (t *Tier) dial(ctx context.Context, owner ring.Member, number uint64) (Stre
 
 // hold carries a session out until it ends.
 func (t *Tier) hold(epoch context.Context, owner ring.Member, number uint64, stream Stream, began time.Duration) error {
-	s := &session{t: t, outbox: newOutbox()}
-	s.until.Store(int64(began + t.config.Lease)) // the owner heard of us after that
 	ctx, cancel := context.WithCancelCause(epoch)
 	defer cancel(nil)
+	s := &session{t: t, own: owner == t.config.Self, end: cancel, outbox: newOutbox()}
+	s.until.Store(int64(began + t.config.Lease)) // the owner heard of us after that
 	var parts sync.WaitGroup
 	parts.Go(func() { cancel(s.listen(stream)) })
 	parts.Go(func() { cancel(s.outbox.carry(ctx, stream, t.config.Metadata.Revision)) })
@@ -125,7 +141,7 @@ func (s *session) beat(ctx context.Context) error {
 		s.say(sharedtier.Message{Kind: sharedtier.Beat, Sent: int64(s.t.now())})
 		select {
 		case <-tick.C:
-			if !s.Live() {
+			if s.lapsed() {
 				return errLeaseOver
 			}
 		case <-ctx.Done():

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wlmserver/wlmserver/internal/cluster/ring"
+	"github.com/wlmserver/wlmserver/internal/cluster/tier/tiertest"
 	"github.com/wlmserver/wlmserver/internal/sharedtier"
 )
 
@@ -249,6 +250,71 @@ func TestOwnerWithoutMembership(t *testing.T) {
 			t.Errorf("%d run when the membership holds again", n)
 		}
 		stopAll(all)
+	})
+}
+
+// TestGrantAfterTheLease: an owner that learns of the ring just when a coordinator's lease ends grants too late. The permit is not used,
+// nor is it lost.
+func TestGrantAfterTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, "a", "b")
+		defer c.done()
+		group := c.create("g", shared(1, 10))
+		owner, other := c.owner(group)
+		delayBoth(c, "a", "b", 10*time.Millisecond)
+		r := c.ring()
+		other.tier.SetRing(r)
+		waits := other.start(group)
+		time.Sleep(time.Second)
+		c.network.Set(other.member.ID, owner.member.ID, tiertest.Faults{Hold: true}) // until the owner has announced to itself
+		time.Sleep(lease - time.Second + 5*time.Millisecond)                         // the session is 15 ms younger, and so is looked at 15 ms from now
+		owner.tier.SetRing(r)
+		synctest.Wait()
+		c.network.Set(other.member.ID, owner.member.ID, faults(10*time.Millisecond))
+		time.Sleep(12 * time.Millisecond)
+		synctest.Wait()
+		if !waits.parked() || len(owner.tier.Permits()) != 1 {
+			t.Errorf("it waits %v, granted are %v: the test proves nothing", waits.parked(), owner.tier.Permits())
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if !waits.runs.Load() {
+			t.Error("it is stranded")
+			waits.cancel(errUser)
+		}
+		stopAll([]*search{waits})
+	})
+}
+
+// TestMembershipEndsUnderAGrant: an owner that grants to itself uses the permit only if its membership still holds then, since it may have
+// stood still in between.
+func TestMembershipEndsUnderAGrant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, "a", "b")
+		defer c.done()
+		group := c.create("g", shared(1, 10))
+		owner, _ := c.owner(group)
+		time.Sleep(time.Second + time.Millisecond) // past what the owner looks at by the clock
+		synctest.Wait()
+		owner.lapses.Store(true)
+		waits := owner.start(group)
+		synctest.Wait()
+		if owner.live.Load() || !waits.parked() {
+			t.Errorf("the membership has ended: %v; the search waits: %v", !owner.live.Load(), waits.parked())
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if !waits.parked() {
+			t.Error("it runs without a membership")
+		}
+		owner.live.Store(true)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if !waits.runs.Load() {
+			t.Error("it is stranded")
+			waits.cancel(errUser)
+		}
+		stopAll([]*search{waits})
 	})
 }
 

@@ -91,6 +91,9 @@ func TestTrouble(t *testing.T) {
 			if got.Most < limit {
 				t.Errorf("at most %d ran at once: the limit was never reached", got.Most)
 			}
+			if got.LongestIdle > tooLong+2*lease { // the trouble, and what it takes to find one another again
+				t.Errorf("a permit that somebody waited for was free for %v, since %v", got.LongestIdle, got.IdleSince)
+			}
 		})
 	}
 }
