@@ -70,6 +70,9 @@ func (o *Owner) Receive(from Member, m Message, out []Outgoing) []Outgoing {
 		o.remember(from, 0) // its turn comes after those of who was here meanwhile
 		for _, p := range m.Held {
 			o.hold(p, from)
+			if p.Epoch == o.Last.Epoch {
+				o.Last.Seq = max(o.Last.Seq, p.Seq) // granted in another epoch of that number: etcd's data were replaced by earlier ones
+			}
 		}
 		o.remember(from, m.Depth)
 	}

@@ -116,6 +116,20 @@ func TestTenureHearsABucketBeforeTheEnd(t *testing.T) {
 	expect(t, "one more", h.hear("a", "x", ask), "[a x denied]")
 }
 
+// TestTenureOfANumberThatWasUsed: when etcd's data are replaced by earlier ones, an epoch's number comes again. A permit of the first one
+// is another than all of the second.
+func TestTenureOfANumberThatWasUsed(t *testing.T) {
+	h := newHall("a")
+	h.open("a")
+	old := sharedtier.PermitID{Epoch: h.Epoch(), Seq: 1}
+	h.hear("a", "x", sharedtier.Message{Kind: sharedtier.Announce, Held: []sharedtier.PermitID{old}})
+	h.done("a")
+	ask := sharedtier.Message{Kind: sharedtier.Acquire, Depth: 1}
+	expect(t, "one beside it", h.hear("a", "x", ask), "[a x granted]")
+	expect(t, "another", h.hear("a", "x", ask), "[a x denied]")
+	expect(t, "permits", len(h.Permits()), "2")
+}
+
 // TestTenureEndsSilentSessions: a member that is silent for longer than the lease loses its permits; one that beats keeps them however
 // long its search runs.
 func TestTenureEndsSilentSessions(t *testing.T) {

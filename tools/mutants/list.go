@@ -168,6 +168,8 @@ var list = []mutant{
 		"who asked in a session that broke stays pending"},
 	{"internal/sharedtier/tenure.go", "		delete(s.stale, k)\n		o.free(m)\n", "",
 		"a permit that was granted before a session's announcements ended is freed with what was held before"},
+	{"internal/sharedtier/owner.go", "				o.Last.Seq = max(o.Last.Seq, p.Seq)", "				_ = max(o.Last.Seq, p.Seq)",
+		"two permits have one id when an epoch's number comes again"},
 
 	// tasks
 	{"tasks/cancel.go", "	pending = t.childrenLocked(pending)\n", "",

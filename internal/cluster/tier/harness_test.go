@@ -53,6 +53,9 @@ type node struct {
 	lapses  atomic.Bool // it ends just when it has been found to hold
 	revised atomic.Uint64
 	dead    atomic.Bool
+
+	learning sync.Mutex
+	knows    uint64 // the epoch of its ring
 }
 
 func (n *node) Revision() uint64 { return n.revised.Load() }
@@ -127,11 +130,21 @@ func (c *cluster) ring() *ring.Ring {
 	return ring.New(c.epoch, slices.Clone(c.members))
 }
 
+// learn lets a node know of a ring, unless it knows a later one.
+func (n *node) learn(r *ring.Ring) {
+	n.learning.Lock()
+	defer n.learning.Unlock()
+	if r.Epoch() > n.knows {
+		n.knows = r.Epoch()
+		n.tier.SetRing(r)
+	}
+}
+
 // publish makes a ring of the members known to all at once.
 func (c *cluster) publish() {
 	r := c.ring()
 	for _, id := range slices.Sorted(maps.Keys(c.nodes)) {
-		c.nodes[id].tier.SetRing(r)
+		c.nodes[id].learn(r)
 	}
 }
 

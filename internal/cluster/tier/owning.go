@@ -41,12 +41,16 @@ type owning struct {
 	ring     *ring.Ring
 	changed  chan struct{}                     // closed when the ring changes
 	tenure   *sharedtier.Tenure[wlm.BucketKey] // nil while this node may not own
-	granting bool                              // this node's membership held when that was last looked at
+	granting bool                              // this node was surely the owner when that was last looked at
 	served   map[sharedtier.Member]*served
 	last     uint64 // number of the session that began last
 	posts    []sharedtier.Post[wlm.BucketKey]
 	closed   bool
-	waited   uint64 // revision that was waited for in vain
+	waited   uint64 // revision that was waited for in vain in this epoch
+
+	// overtaken is until when this node has to take it that others are in an epoch that it does not know. It grants nothing then: the
+	// permits of who has gone on are announced elsewhere, and here they would be free a lease later.
+	overtaken time.Duration
 }
 
 // served is a coordinator's session.
@@ -65,6 +69,7 @@ func (o *owning) begin(r *ring.Ring) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.ring, o.tenure = r, nil
+	o.waited, o.overtaken = 0, 0
 	o.endAllLocked(errNewEpoch)
 	if self := o.t.config.Self; self.Eligible() && r.Has(self) {
 		members := make([]sharedtier.Member, len(r.Members()))
@@ -136,8 +141,11 @@ func (t *Tier) Serve(from ring.Member, epoch uint64, stream Stream) error {
 	}
 }
 
-// open begins a session once the ring of its epoch is known here.
+// open begins a session once the ring of its epoch is known here. It waits for that as long as the coordinator does, which then opens
+// another session.
 func (o *owning) open(ctx context.Context, from ring.Member, epoch uint64, s *served) error {
+	giveUp := time.NewTimer(o.t.config.Lease)
+	defer giveUp.Stop()
 	for {
 		o.mu.Lock()
 		here, changed := o.ring.Epoch(), o.changed
@@ -149,9 +157,12 @@ func (o *owning) open(ctx context.Context, from ring.Member, epoch uint64, s *se
 			defer o.mu.Unlock()
 			return o.openLocked(from, epoch, s)
 		}
+		o.overtaken = o.t.now() + 2*(o.t.config.Lease+lastRetry) // the next session is opened before
 		o.mu.Unlock()
 		select {
 		case <-changed:
+		case <-giveUp.C:
+			return &EpochError{Epoch: epoch, Here: here, Member: from.ID}
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -227,7 +238,7 @@ func (o *owning) hear(from ring.Member, s *served, envelopes []Envelope) {
 	o.postLocked()
 }
 
-// limitLocked is what a bucket may be granted now: nothing while this node cannot be sure that it is still the owner.
+// limitLocked is what a bucket may be granted now: nothing while this node cannot be sure that it is the owner.
 func (o *owning) limitLocked(k wlm.BucketKey) int {
 	if !o.granting {
 		return 0
@@ -235,10 +246,10 @@ func (o *owning) limitLocked(k wlm.BucketKey) int {
 	return o.t.admission.SharedLimit(k)
 }
 
-// lookLocked looks whether this node's membership still holds; when that has changed, all limits have.
+// lookLocked looks whether this node's membership holds, in the newest epoch that it has heard of; when that has changed, all limits have.
 func (o *owning) lookLocked() {
-	if live := o.t.config.Metadata.Live(); live != o.granting {
-		o.granting = live
+	if sure := o.t.config.Metadata.Live() && o.t.now() >= o.overtaken; sure != o.granting {
+		o.granting = sure
 		o.relimitLocked()
 	}
 }

@@ -50,9 +50,9 @@ func trouble(t *testing.T, r *rand.Rand, steps int) {
 			case 0:
 				note("%s will not see epoch %d", id, next.Epoch()) // until the next
 			case 1, 2, 3:
-				time.AfterFunc(time.Duration(r.IntN(50))*time.Millisecond, func() { n.tier.SetRing(next) })
+				time.AfterFunc(time.Duration(r.IntN(50))*time.Millisecond, func() { n.learn(next) })
 			default:
-				n.tier.SetRing(next)
+				n.learn(next)
 			}
 		}
 	}

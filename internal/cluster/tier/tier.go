@@ -87,11 +87,12 @@ func (t *Tier) Session(k wlm.BucketKey) wlm.Session {
 // LimitsChanged has this node grant what its buckets' limits now allow.
 func (t *Tier) LimitsChanged() { t.owning.limitsChanged() }
 
-// SetRing begins an epoch: what this node owns and holds is announced anew. Epochs come in order; an older one than the last does
-// nothing. It does not wait for other members.
+// SetRing begins an epoch: what this node owns and holds is announced anew. Rings come in the order in which they were written, and
+// one that has come already does nothing; that an epoch is smaller than the last is so when etcd's data were replaced by earlier ones. It
+// does not wait for other members.
 func (t *Tier) SetRing(r *ring.Ring) {
 	t.mu.Lock()
-	if t.closed || r.Epoch() <= t.view.Load().ring.Epoch() {
+	if t.closed || r.Epoch() == t.view.Load().ring.Epoch() {
 		t.mu.Unlock()
 		return
 	}

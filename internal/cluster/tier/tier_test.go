@@ -286,6 +286,76 @@ func TestGrantAfterTheLease(t *testing.T) {
 	})
 }
 
+// TestOwnerMissesAnEpoch: an owner that does not learn of a ring keeps what a coordinator holds that has gone on to it, however long that
+// takes, and does not gather the sessions that are opened to it in vain.
+func TestOwnerMissesAnEpoch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, "a", "b")
+		defer c.done()
+		group := c.create("g", shared(1, 10))
+		owner, other := c.owner(group)
+		long := other.start(group)
+		synctest.Wait()
+		waits := owner.start(group)
+		r := c.ring()
+		other.tier.SetRing(r)
+		time.Sleep(20 * lease)
+		synctest.Wait()
+		if n := c.running.Load(); n != 1 || !waits.parked() {
+			t.Errorf("%d run under a limit of 1", n)
+		}
+		if n := c.network.Streams(); n > 3 { // one that was ended is served for at most a lease
+			t.Errorf("%d streams are served", n)
+		}
+		owner.tier.SetRing(r)
+		time.Sleep(2 * time.Second)
+		long.stop()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if !waits.runs.Load() {
+			t.Error("it is stranded")
+			waits.cancel(errUser)
+		}
+		stopAll([]*search{long, waits})
+	})
+}
+
+// TestRingOfAnEarlierTime: etcd's data were replaced by earlier ones, and with them the ring. It is the ring all the same, and what was
+// granted in an epoch of the same number is told from what is granted now.
+func TestRingOfAnEarlierTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, "a", "b")
+		defer c.done()
+		group := c.create("g", shared(2, 10))
+		owner, other := c.owner(group)
+		all := []*search{other.start(group)}
+		synctest.Wait()
+		earlier := c.epoch
+		c.publish()
+		synctest.Wait()
+		joined := c.add("c")
+		for _, n := range c.nodes {
+			n.tier.SetRing(ring.New(earlier, c.members))
+		}
+		time.Sleep(3 * lease) // until then, who had not heard of it stood for a ring that is to come
+		all = append(all, owner.start(group), joined.start(group))
+		synctest.Wait()
+		if n := c.running.Load(); n != 2 {
+			t.Errorf("%d run under a limit of 2", n)
+		}
+		all[0].stop()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		for i, s := range all[1:] {
+			if !s.runs.Load() {
+				t.Errorf("search %d is stranded", i)
+				s.cancel(errUser)
+			}
+		}
+		stopAll(all)
+	})
+}
+
 // TestMembershipEndsUnderAGrant: an owner that grants to itself uses the permit only if its membership still holds then, since it may have
 // stood still in between.
 func TestMembershipEndsUnderAGrant(t *testing.T) {
