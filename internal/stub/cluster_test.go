@@ -602,6 +602,23 @@ func TestAChangeWaitsForThePrimary(t *testing.T) {
 	})
 }
 
+// A node that stops takes no changes any more; they wait for the next primary.
+func TestAChangeDoesNotEndOnANodeThatStops(t *testing.T) {
+	clustered(t, 3, func(c *cluster) {
+		a := c.node("a")
+		a.create("logs", `{"settings":{"number_of_shards":3,"number_of_replicas":1}}`)
+		c.node("b").engine.Close()
+		time.AfterFunc(3*time.Second, func() { c.leave("b") })
+		begun := time.Now()
+		a.bulk("logs", "x", 30)
+		if took := time.Since(begun); took < 3*time.Second || took > 4*time.Second {
+			c.Errorf("documents were stored after %v, want when the node has left", took)
+		}
+		c.isolate("b", true)
+		c.everywhere("logs", 30)
+	})
+}
+
 func TestAReplicaThatMissesAChangeIsGivenUp(t *testing.T) {
 	clustered(t, 3, func(c *cluster) {
 		a := c.node("a")

@@ -37,10 +37,14 @@ func (h holder) Write(ctx context.Context, r *shard.WriteRequest) (*shard.WriteR
 	if err != nil {
 		return nil, err
 	}
-	if r.Primary == 0 {
-		return h.writePrimary(ctx, ix, r)
+	if r.Primary != 0 {
+		return h.writeReplica(ix, r)
 	}
-	return h.writeReplica(ix, r)
+	w, err := h.writePrimary(ctx, ix, r)
+	if h.life.Err() != nil { // it may not have reached the replicas; the next primary is asked again
+		return nil, &StaleCopyError{Copy: r.Copy}
+	}
+	return w, err
 }
 
 // known returns the index of a copy once it is as ok wants it, which it may become soon. Numbers are those of copies that are to be
