@@ -5,7 +5,8 @@
 #
 # Who reaches the port may do everything then: publish it on this machine alone, as above, or give
 # users (docs/security.md). Configuration is by environment or -E; docs/configuration.md has the keys.
-# compose.yaml makes a cluster of three.
+# compose.yaml makes a cluster of three. With http.ssl.* the health check has to be told so:
+# --health-cmd "/wlmserver health https://127.0.0.1:9200 --insecure"
 
 FROM golang:1.26 AS build
 WORKDIR /src

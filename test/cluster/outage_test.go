@@ -154,6 +154,22 @@ func TestEtcdAway(t *testing.T) {
 	c.agree("a b", a, b)
 }
 
+// Etcd has been away for long. A node finds it soon after it is back: its connections are tried again every second or so, where they
+// would be at ever longer distances if nothing else were said.
+func TestEtcdBackAfterLong(t *testing.T) {
+	c := ownCluster(t)
+	a := c.join("a")
+	c.etcd.Stop()
+	eventually(t, "it is noticed", func() bool { return a.Reachable() != nil })
+	time.Sleep(6 * time.Second) // attempts a second apart at first would be four apart by now
+	c.start()
+	start := time.Now()
+	eventually(t, "the node follows again", func() bool { return a.Reachable() == nil })
+	if took := time.Since(start); took > 2500*time.Millisecond {
+		t.Errorf("etcd is found %v after it is back", took)
+	}
+}
+
 // The answer to a change is lost. It was made once, and is answered as what it was.
 func TestLostAnswer(t *testing.T) {
 	c := ownCluster(t)

@@ -14,6 +14,8 @@ import (
 	"github.com/google/uuid"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 
 	"github.com/wlmserver/wlmserver/internal/cluster/ring"
 )
@@ -27,6 +29,8 @@ type Client struct {
 	view atomic.Pointer[view] // stored under mu
 
 	until     atomic.Int64  // the membership surely holds for so long after started, in nanoseconds
+	since     atomic.Uint64 // revision of the registration that the membership rests on
+	ringKnown atomic.Uint64 // revision of the view whose ring all listeners know; stored under mu
 	committed atomic.Uint64 // the newest revision that this node has written
 
 	reading    chan struct{} // one slot: held by who reads the whole prefix
@@ -42,7 +46,7 @@ type Client struct {
 	mu        sync.Mutex
 	down      error                   // why etcd cannot be used now; nil when it can
 	rewatch   context.CancelCauseFunc // ends the watch that is under way
-	changed   chan struct{}           // closed when the view is replaced
+	changed   chan struct{}           // closed when the view is replaced, and when listeners know its ring
 	applied   uint64                  // everything up to here is known to all listeners
 	told      chan struct{}           // closed when applied has grown
 	ringHeard []func(*ring.Ring)
@@ -153,10 +157,15 @@ func (c *Client) connection() (*clientv3.Client, error) {
 	if c.life.Err() != nil {
 		return nil, context.Cause(c.life)
 	}
+	again := backoff.DefaultConfig
+	again.BaseDelay, again.MaxDelay = retry, mostRetry // so that an etcd that was away for long is found soon
 	etcd, err := clientv3.New(clientv3.Config{
 		Endpoints: c.config.Endpoints,
 		Username:  c.config.Username, Password: c.config.Password, TLS: c.config.TLS,
-		DialTimeout:          c.config.Timeout,
+		DialTimeout: c.config.Timeout,
+		DialOptions: []grpc.DialOption{
+			grpc.WithConnectParams(grpc.ConnectParams{Backoff: again, MinConnectTimeout: c.config.Timeout}),
+		},
 		DialKeepAliveTime:    10 * time.Second, // etcd takes more than one ping in 5 s amiss
 		DialKeepAliveTimeout: c.config.Timeout,
 		Logger:               zap.NewNop(), // what matters, this package says
@@ -390,6 +399,16 @@ func (c *Client) replaceLocked(v *view) {
 	c.view.Store(v)
 	close(c.changed)
 	c.changed = make(chan struct{})
+}
+
+// ringHeardOf notes that all listeners know the ring of a view.
+func (c *Client) ringHeardOf(revision uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ringKnown.Swap(revision) != revision {
+		close(c.changed)
+		c.changed = make(chan struct{})
+	}
 }
 
 // tell has the publishers look whether there is something to tell.

@@ -108,10 +108,11 @@ func (c *Client) publishRings() {
 		case <-c.life.Done():
 			return
 		}
-		r := c.Ring()
-		for _, f := range c.heard(r.Epoch()) {
-			f(r)
+		v := c.view.Load()
+		for _, f := range c.heard(v.ring.Epoch()) {
+			f(v.ring)
 		}
+		c.ringHeardOf(v.revision)
 	}
 }
 

@@ -22,7 +22,6 @@ type membership struct {
 
 	mu      sync.Mutex
 	lease   clientv3.LeaseID // 0 while there is none
-	since   uint64           // the revision of the registration
 	refused error            // why the node cannot be a member for now
 	tried   chan struct{}    // closed when refused has been set anew
 }
@@ -70,8 +69,11 @@ func (c *Client) Join(ctx context.Context) error {
 }
 
 // Live tells whether the node is surely a member now: etcd has answered a sign of life that was sent less than the time
-// of its lease ago. It is to be asked at the moment of use.
-func (c *Client) Live() bool { return int64(time.Since(c.started)) < c.until.Load() }
+// of its lease ago, and who listens to rings knows what the ring was when the node registered. So a node that joins again
+// is none before it has learnt that it was written out meanwhile. It is to be asked at the moment of use.
+func (c *Client) Live() bool {
+	return int64(time.Since(c.started)) < c.until.Load() && c.ringKnown.Load() >= c.since.Load()
+}
 
 // liveUntil notes that the membership holds for so long after a moment.
 func (c *Client) liveUntil(sent time.Time, seconds int64) {
@@ -148,8 +150,9 @@ func (c *Client) register(m *membership) (*clientv3.LeaseGrantResponse, error) {
 		}
 		if answer.Succeeded {
 			m.mu.Lock()
-			m.lease, m.since = lease.ID, uint64(answer.Header.Revision)
+			m.lease = lease.ID
 			m.mu.Unlock()
+			c.since.Store(uint64(answer.Header.Revision))
 			c.liveUntil(sent, lease.TTL)
 			return lease, nil
 		}
@@ -206,7 +209,7 @@ func (c *Client) keepAlive(m *membership, lease *clientv3.LeaseGrantResponse) er
 		c.mu.Lock()
 		changed := c.changed
 		c.mu.Unlock()
-		if err := c.standing(m); err != nil {
+		if err := c.standing(); err != nil {
 			return err
 		}
 		select {
@@ -246,12 +249,9 @@ func (c *Client) beat(ctx context.Context, lease clientv3.LeaseID, within time.D
 }
 
 // standing checks that the member's key is still this incarnation's.
-func (c *Client) standing(m *membership) error {
-	m.mu.Lock()
-	since := m.since
-	m.mu.Unlock()
+func (c *Client) standing() error {
 	v := c.view.Load()
-	if v.revision < since {
+	if v.revision < c.since.Load() {
 		return nil // what this node knows is older than its registration
 	}
 	r, ok := v.members[c.config.Self.ID]
