@@ -425,3 +425,46 @@ func TestOneIDTwice(t *testing.T) {
 		t.Error("as the first left, the second was put out")
 	}
 }
+
+// TestMemberAgainKnowsTheRing: a node whose lease has ended was written out of the ring, and what it owned is another's. When it is
+// registered again it is no member before its listeners have heard of that.
+func TestMemberAgainKnowsTheRing(t *testing.T) {
+	c := newCluster(t)
+	a, b := c.join("a", func(m *meta.Config) { m.MemberTTL = time.Minute }), c.join("b")
+	keys := c.keys()
+	registered := func() *clientv3.GetResponse {
+		answer, err := keys.Get(t.Context(), c.prefix+"/members/a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+	first := registered().Kvs
+	if len(first) != 1 {
+		t.Fatalf("a is registered as %v", first)
+	}
+	hold, heard := make(chan struct{}), make(chan struct{}, 100)
+	a.OnRing(func(r *ring.Ring) {
+		if names(r) == "b" {
+			heard <- struct{}{}
+			<-hold
+		}
+	})
+	if _, err := keys.Revoke(t.Context(), clientv3.LeaseID(first[0].Lease)); err != nil {
+		t.Fatal(err)
+	}
+	<-heard // the ring without a, of which its listener does not know yet
+	eventually(t, "a is registered again", func() bool {
+		now := registered().Kvs
+		return len(now) == 1 && now[0].Lease != first[0].Lease
+	})
+	for range 100 {
+		if a.Live() {
+			t.Error("a counts itself a member, and its listener does not know that it was none")
+			break
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	close(hold)
+	eventually(t, "a is a member again", func() bool { return a.Live() && len(a.Ring().Members()) == 2 && len(b.Ring().Members()) == 2 })
+}
