@@ -297,7 +297,7 @@ func (d *clusterDemo) conclude(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	view.print(line{}, line{{"  ✓ ", green}, {fmt.Sprintf("%d answered, %d lost with their node, never more than %d at once; %d nodes again.",
+	view.print(line{}, line{{"  ✓ ", green}, {fmt.Sprintf("%d answered, %d lost with their node; never more than %d ran; %d nodes again.",
 		pic.count[answered], pic.count[lost], d.plan.sharedLimit, h.Nodes), plain}})
 	view.print(line{}, line{{"  docs/cluster.md: set one up by hand, and what holds when nodes or etcd end.", plain}})
 	return nil
