@@ -99,6 +99,7 @@ var contracts = map[string][]string{
 	"groups":        {"records/recordstest"},
 	"rules":         {"records/recordstest"},
 	"settings":      {"records/recordstest"},
+	"internal/stub": {"records/recordstest"},
 	"internal/load": {"wlmtest"},
 	"api/rest":      {"test/openapi"},
 
