@@ -15,13 +15,14 @@ func TestCoordinatorWithoutMembership(t *testing.T) {
 		group := c.create("g", shared(1, 10))
 		owner, other := c.owner(group)
 		first := owner.start(group)
-		long := other.start(group)
+		synctest.Wait()
+		waits := other.start(group)
 		synctest.Wait()
 		other.live.Store(false)
 		first.stop()
 		time.Sleep(2 * lease)
 		synctest.Wait()
-		if !long.parked() {
+		if !waits.parked() {
 			t.Error("it runs")
 		}
 		if n := c.network.Streams(); n > 2 {
@@ -30,11 +31,11 @@ func TestCoordinatorWithoutMembership(t *testing.T) {
 		other.live.Store(true)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if !long.runs.Load() {
+		if !waits.runs.Load() {
 			t.Error("it is stranded")
-			long.cancel(errUser)
+			waits.cancel(errUser)
 		}
-		stopAll([]*search{first, long})
+		stopAll([]*search{first, waits})
 	})
 }
 
@@ -47,7 +48,9 @@ func TestHolderWithoutMembership(t *testing.T) {
 		owner, other := c.owner(group)
 		long, first := other.start(group), owner.start(group)
 		synctest.Wait()
-		waits, next := other.start(group), owner.start(group)
+		waits := other.start(group)
+		synctest.Wait()
+		next := owner.start(group)
 		synctest.Wait()
 		other.live.Store(false)
 		first.stop()
