@@ -233,6 +233,11 @@ func (o *owning) hear(from ring.Member, s *served, envelopes []Envelope) {
 	o.lookLocked()
 	now := o.t.now()
 	for _, e := range envelopes {
+		if e.Message.Kind == sharedtier.Try && !o.granting { // denied would say that the limit is reached
+			no := sharedtier.Message{Kind: sharedtier.Unavailable, Try: e.Message.Try}
+			o.posts = append(o.posts, sharedtier.Post[wlm.BucketKey]{To: m, Session: s.number, Bucket: e.Bucket, Message: no})
+			continue
+		}
 		o.posts = o.tenure.Receive(m, s.number, e.Bucket, e.Message, o.limitLocked(e.Bucket), now, o.posts)
 	}
 	o.postLocked()

@@ -21,19 +21,19 @@ const (
 // session is this node's conversation with one owner in one epoch, over one stream.
 type session struct {
 	t      *Tier
-	own    bool         // the owner is this node
 	until  atomic.Int64 // by the tier's clock: so long a permit of the session may be used
 	end    context.CancelCauseFunc
 	outbox outbox
 }
 
-// Live reports whether the owner surely still holds for us what it has granted. When it may not, the session is over: the permit that
-// is not used for that is neither held nor given back, and only another session's announcements tell so.
+// Live reports whether the owner surely still holds for us what it has granted, and this node surely is a member: searches of one that
+// is none do not count in the next ring, even if an owner that has not heard of that goes on granting. When it is not sure the session
+// is over: the permit that is not used for that is neither held nor given back, and only another session's announcements tell so.
 func (s *session) Live() bool {
 	switch {
 	case s.lapsed():
 		s.end(errLeaseOver)
-	case s.own && !s.t.config.Metadata.Live(): // it did when the permit was granted, and this node may have stood still since
+	case !s.t.config.Metadata.Live():
 		s.end(errNoMember)
 	default:
 		return true
@@ -99,7 +99,7 @@ func (t *Tier) dial(ctx context.Context, owner ring.Member, number uint64) (Stre
 func (t *Tier) hold(epoch context.Context, owner ring.Member, number uint64, stream Stream, began time.Duration) error {
 	ctx, cancel := context.WithCancelCause(epoch)
 	defer cancel(nil)
-	s := &session{t: t, own: owner == t.config.Self, end: cancel, outbox: newOutbox()}
+	s := &session{t: t, end: cancel, outbox: newOutbox()}
 	s.until.Store(int64(began + t.config.Lease)) // the owner heard of us after that
 	var parts sync.WaitGroup
 	parts.Go(func() { cancel(s.listen(stream)) })
