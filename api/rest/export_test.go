@@ -17,7 +17,7 @@ func (s *Server) Routes() []Route {
 	for _, rt := range s.routes() {
 		for method := range strings.FieldsSeq(rt.methods) {
 			all = append(all, Route{
-				Method: method, Pattern: rt.pattern, Params: s.table[routeKey{method, rt.pattern}].known,
+				Method: method, Pattern: rt.pattern, Params: s.table.routes[routeKey{method, rt.pattern}].known,
 				TakesBody: rt.body != noBody, NeedsBody: rt.body == required || rt.body == requiredLines, Admin: rt.admin,
 			})
 		}

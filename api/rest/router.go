@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-chi/chi/v5"
-
 	"github.com/wlmserver/wlmserver/internal/jsondoc"
 	"github.com/wlmserver/wlmserver/search"
 )
@@ -35,33 +33,6 @@ func (s *Server) routes() []route {
 		s.taskRoutes(), s.searchRoutes(), s.scrollRoutes(), s.documentRoutes(), s.metricsRoutes(), s.catRoutes(), s.listStatsRoutes(), s.nodeStatsRoutes(), s.controlRoutes())
 }
 
-// mounted is a route in the table, by one of its methods.
-type mounted struct {
-	route
-	known []string // the query parameters that it takes
-}
-
-// routeKey is a method and the pattern of a path.
-type routeKey struct{ method, pattern string }
-
-// mount puts the table into the router. The router is only ever asked which pattern a path matches: letting it serve would copy
-// the request, and keep that copy and its own state for as long as a search waits.
-func (s *Server) mount() {
-	for _, rt := range s.routes() {
-		if strings.Count(rt.pattern, "{") > maxPathParams {
-			panic("rest: maxPathParams is too small for " + rt.pattern)
-		}
-		m := &mounted{route: rt, known: strings.Fields(rt.params + " " + everywhere)}
-		for method := range strings.FieldsSeq(rt.methods) {
-			s.mux.Method(method, rt.pattern, http.NotFoundHandler())
-			s.table[routeKey{method, rt.pattern}] = m
-		}
-		if !strings.Contains(rt.pattern, "{") {
-			s.fixed[rt.pattern] = true
-		}
-	}
-}
-
 // dispatch finds the route of a request and answers it.
 func (c *call) dispatch() {
 	m := c.find(c.r.Method)
@@ -77,32 +48,8 @@ func (c *call) dispatch() {
 	c.write(a)
 }
 
-// find looks for the route that the path has for a method, and takes the parameters out of the path; nil if there is none. A path
-// that is in the table as it stands is never taken for one with parameters, and a parameter is never empty.
-func (c *call) find(method string) *mounted {
-	rctx := c.s.contexts.Get().(*chi.Context)
-	defer c.s.contexts.Put(rctx)
-	rctx.Reset()
-	pattern := c.s.mux.Find(rctx, method, c.path)
-	m := c.s.table[routeKey{method, pattern}]
-	if m == nil || pattern != c.path && c.s.fixed[c.path] {
-		return nil
-	}
-	for i, key := range rctx.URLParams.Keys {
-		value := rctx.URLParams.Values[i]
-		if value == "" {
-			return nil
-		}
-		c.params[i] = pathParam{key, value}
-	}
-	return m
-}
-
-// pathParam is a part of the path that a pattern names, as it was sent.
-type pathParam struct{ name, value string }
-
-// maxPathParams is how many parts of a path a pattern may name.
-const maxPathParams = 3
+// find looks for the route that the path has for a method, and takes the parameters out of the path; nil if there is none.
+func (c *call) find(method string) *mounted { return c.s.table.find(method, c.path, &c.params) }
 
 // answer takes a request through the steps that are the same for all routes.
 func (c *call) answer(rt *mounted) (*answer, error) {

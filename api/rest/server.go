@@ -3,10 +3,8 @@ package rest
 import (
 	"cmp"
 	"net/http"
-	"sync"
 	"time"
 
-	"github.com/go-chi/chi/v5"
 	"github.com/rs/zerolog"
 
 	"github.com/wlmserver/wlmserver/auth"
@@ -110,11 +108,8 @@ func (l Limits) withDefaults() Limits {
 type Server struct {
 	cfg Config
 
-	mux      *chi.Mux // finds patterns; see mount
-	table    map[routeKey]*mounted
-	contexts sync.Pool       // of *chi.Context, for mux
-	fixed    map[string]bool // patterns without parameters: they hide those with
-	bodies   *budget
+	table  *routeTable
+	bodies *budget
 
 	// Values of headers that are always the same. Nobody changes them.
 	sayVersion, sayJSON []string
@@ -129,12 +124,8 @@ type Server struct {
 func New(c Config) *Server {
 	c.Limits = c.Limits.withDefaults()
 	s := &Server{
-		cfg:      c,
-		mux:      chi.NewMux(),
-		table:    make(map[routeKey]*mounted),
-		contexts: sync.Pool{New: func() any { return chi.NewRouteContext() }},
-		fixed:    make(map[string]bool),
-		bodies:   &budget{limit: c.Limits.MaxInFlightBytes},
+		cfg:    c,
+		bodies: &budget{limit: c.Limits.MaxInFlightBytes},
 
 		sayVersion: []string{"OpenSearch/" + Version + " (" + Distribution + ")"},
 		sayJSON:    []string{jsonType},
@@ -145,7 +136,7 @@ func New(c Config) *Server {
 	if c.Control {
 		s.control = &control{}
 	}
-	s.mount()
+	s.table = newTable(s.routes())
 	return s
 }
 

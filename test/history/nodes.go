@@ -21,11 +21,7 @@ type Run struct {
 }
 
 // Cut is a time in which a node could not be heard by all the others, or by what keeps its membership.
-type Cut struct {
-	From, To time.Time
-	// Noticed is how long after From it takes at most until the node is given no permits any more; 0: a lease.
-	Noticed time.Duration
-}
+type Cut struct{ From, To time.Time }
 
 func (c Cut) longer(d time.Duration) bool { return c.To.Sub(c.From) > d }
 
@@ -44,8 +40,8 @@ type Shared struct {
 //
 // What counts is what live nodes run. A killed node's searches end with it. Of a node that was cut off for longer than grace, those that it
 // had been given before count no more from then on: others may have been given their permits, since its last sign of life may have been
-// some time before the cut. If it was not, the node may use permits until a lease after the cut, or until the cut is noticed: what it
-// begins between grace and then does not count either. What it begins later counts.
+// some time before the cut. If it was not, the node itself may use permits until a lease after the cut: what it begins between grace and
+// lease does not count either. What it begins later counts.
 func CheckNodes(runs []Run, grace, lease time.Duration) (map[string]Shared, error) {
 	var errs []error
 	n := nodes{grace: grace, lease: lease, buckets: make(map[string]*sharedBucket)}
@@ -247,7 +243,7 @@ func (n *nodes) follow(b *sharedBucket, r *Run, e wlm.Event) {
 // counts reports whether a search counts that a node begins now.
 func (n *nodes) counts(r *Run, at time.Time) bool {
 	return !slices.ContainsFunc(r.Cuts, func(c Cut) bool {
-		return c.longer(n.grace) && at.After(c.From.Add(n.grace)) && !at.After(c.From.Add(max(n.lease, c.Noticed)))
+		return c.longer(n.grace) && at.After(c.From.Add(n.grace)) && !at.After(c.From.Add(n.lease))
 	})
 }
 

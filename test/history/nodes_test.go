@@ -51,9 +51,6 @@ func TestNodesTogether(t *testing.T) {
 		{name: "begun within the lease of a cut", other: run(t, "b", 3, one...), long: func(r *history.Run) {
 			r.Cuts = []history.Cut{{From: second(-1), To: second(5)}}
 		}},
-		{name: "begun before the cut is noticed", other: run(t, "b", 3, one...), long: func(r *history.Run) {
-			r.Cuts = []history.Cut{{From: second(-2), To: second(5), Noticed: 4 * time.Second}}
-		}},
 		{name: "begun after the lease of a cut", other: run(t, "b", 3, one...), long: func(r *history.Run) {
 			r.Cuts = []history.Cut{{From: second(-2), To: second(5)}}
 		}, want: "2 run"},

@@ -234,13 +234,10 @@ func (n *node) resume() {
 // silent notes that from now on others may hear nothing of the node, heard that they do again.
 func (n *node) silent() { n.cut = time.Now() }
 
-func (n *node) heard() { n.heardAfter(0) }
-
-// heardAfter is heard where it takes so long until nobody gives the node permits any more.
-func (n *node) heardAfter(noticed time.Duration) {
+func (n *node) heard() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.life.Cuts = append(n.life.Cuts, history.Cut{From: n.cut, To: time.Now(), Noticed: noticed})
+	n.life.Cuts = append(n.life.Cuts, history.Cut{From: n.cut, To: time.Now()})
 }
 
 // server is the node's process at this moment. It is safe for concurrent use.

@@ -19,10 +19,6 @@ const (
 	took      = 40 * time.Millisecond
 	tooLong   = lease + lease*3/4 // longer than others wait for a silent node, with what etcd takes to notice
 	afterward = 300 * time.Millisecond
-
-	// etcdNotices is how long it takes until others have a ring without a node that etcd does not hear: etcd looks for ended leases twice
-	// a second. So long owners that hear the node go on giving it permits.
-	etcdNotices = lease + time.Second
 )
 
 // trouble is one kind of it: what happens in a round, and how all is well again. When it returns, all nodes can hear each other.
@@ -218,7 +214,7 @@ func (s *scene) withoutEtcd() {
 	for _, l := range n.etcd {
 		l.Heal()
 	}
-	n.heardAfter(etcdNotices)
+	n.heard()
 }
 
 func (s *scene) leaderless() {
@@ -263,7 +259,7 @@ func (s *scene) etcdless() {
 		s.Fatal(err)
 	}
 	for _, n := range s.live() {
-		n.heardAfter(etcdNotices)
+		n.heard()
 	}
 }
 
