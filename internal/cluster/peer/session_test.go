@@ -150,7 +150,8 @@ func TestOrderIsKept(t *testing.T) {
 	}
 }
 
-// Close ends both directions on both sides at once, also for who waits in them.
+// Close ends both directions on both sides, also for who waits in them. The other side hears of it as it reads: what is under way comes
+// first.
 func TestCloseEndsBothSides(t *testing.T) {
 	for name, close := range map[string]func(s, x tier.Stream){
 		"by the coordinator": func(s, _ tier.Stream) { s.Close() },
@@ -160,7 +161,7 @@ func TestCloseEndsBothSides(t *testing.T) {
 			o := make(owner, 1)
 			a, b := start(t, "a", peer.Handlers{}), start(t, "b", peer.Handlers{Sessions: o})
 			s, x := session(t, a, o, b.self)
-			heard := make(chan error, 4)
+			heard, read := make(chan error, 2), make(chan error, 2)
 			for _, end := range []tier.Stream{s, x.stream} {
 				go func() { // fills what there is room for, and waits
 					for {
@@ -178,23 +179,21 @@ func TestCloseEndsBothSides(t *testing.T) {
 			}
 			close(s, x.stream)
 			close(s, x.stream)
-			for range 2 {
-				if err := within(t, soon, "Send returns", heard); !errors.Is(err, peer.ErrClosed) && !isUnreachable(err) {
-					t.Errorf("Send: %v", err)
-				}
-			}
 			for _, end := range []tier.Stream{s, x.stream} {
 				go func() {
 					for {
 						if _, err := end.Receive(); err != nil {
-							heard <- err
+							read <- err
 							return
 						}
 					}
 				}()
 			}
 			for range 2 {
-				if err := within(t, soon, "Receive returns", heard); !errors.Is(err, peer.ErrClosed) && !isUnreachable(err) {
+				if err := within(t, soon, "Send returns", heard); !errors.Is(err, peer.ErrClosed) && !isUnreachable(err) {
+					t.Errorf("Send: %v", err)
+				}
+				if err := within(t, soon, "Receive returns", read); !errors.Is(err, peer.ErrClosed) && !isUnreachable(err) {
 					t.Errorf("Receive: %v", err)
 				}
 			}

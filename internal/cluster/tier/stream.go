@@ -25,7 +25,8 @@ type Batch struct {
 type Stream interface {
 	Send(Batch) error
 	Receive() (Batch, error)
-	Close() // ends both directions at once, here and at the other side; it may be called more than once, by anyone
+	// Close ends both directions, here at once and at the other side as that reads. It may be called more than once, by anyone.
+	Close()
 }
 
 // Dialer opens sessions.
