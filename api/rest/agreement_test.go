@@ -15,6 +15,8 @@ func TestAgreement(t *testing.T) {
 		validation = "action_request_validation_exception"
 		notFound   = "index_not_found_exception"
 		exists     = "resource_already_exists_exception"
+		conflict   = "version_conflict_engine_exception"
+		misread    = "x_content_parse_exception"
 	)
 	for _, c := range []struct {
 		request string // method, path and body, with spaces between them
@@ -151,6 +153,39 @@ func TestAgreement(t *testing.T) {
 		{"POST /_msearch {\"nosuch\":{}}\n\n", 400, illegal, ""},
 		{"PUT /_wlm/workload_group/a {\"resource_limits\":\xc3{}}", 400, "json_parse_exception", "stream_read_exception"},
 		{`PUT /_wlm/workload_group/a {"resource_limits":{x}}`, 400, illegal, ""},
+
+		{"PUT /new []", 400, "not_x_content_exception", ""},
+		{"PUT /new?wait_for_active_shards=x", 400, illegal, "number_format_exception"},
+		{`POST /books/_update/1 {"doc":null}`, 400, misread, ""},
+		{`POST /books/_update/1 {"doc":{},"doc_as_upsert":"maybe"}`, 400, misread, illegal},
+		{`POST /books/_update/1 {"doc":{},"detect_noop":1}`, 400, misread, ""},
+		{`POST /books/_update/1 {"nosuch":1}`, 400, misread, ""},
+		{`POST /books/_update/1 [1]`, 400, misread, ""},
+		{`POST /books/_update/1?lang=x {"doc":{}}`, 400, illegal, ""},
+		{`POST /books/_update/1?version=1 {"doc":{}}`, 400, validation, ""},
+		{`POST /books/_update/1?if_seq_no=7&if_primary_term=1 {"doc":{}}`, 409, conflict, ""},
+		{`POST /books/_update/1 {"doc":{},"if_seq_no":7,"if_primary_term":1}`, 409, conflict, ""},
+		{`PUT /books/_doc/1?if_seq_no=x {}`, 400, illegal, "number_format_exception"},
+		{`PUT /books/_doc/1?if_seq_no=7&if_primary_term=1 {}`, 409, conflict, ""},
+		{`PUT /books/_doc/1?require_alias=true {}`, 404, notFound, ""},
+		{`PUT /books/_doc/1?pipeline=x {}`, 400, illegal, ""},
+		{`PUT /books/_doc/1?wait_for_active_shards=x {}`, 400, illegal, "number_format_exception"},
+		{"DELETE /books/_doc/1?op_type=index", 400, illegal, ""},
+		{"DELETE /books/_doc/1?if_seq_no=7&if_primary_term=1", 409, conflict, ""},
+		{"GET /books/_doc/1?version=7", 409, conflict, ""},
+		{"GET /books/_doc/1?version=0", 400, validation, ""},
+		{"GET /books/_doc/1?version_type=", 400, illegal, ""},
+		{"POST /books/_bulk?version=1 {\"index\":{}}\n{}\n", 400, illegal, ""},
+
+		{"PUT /books/_settings []", 400, validation, ""},
+		{`PUT /books/_settings {"index.creation_date":1}`, 400, illegal, ""},
+		{`PUT /books/_settings {"index.uuid":1}`, 400, "settings_exception", ""},
+		{"GET /_cat/health?local=true", 400, illegal, ""},
+		{"GET /_cat/tasks?local=true", 400, illegal, ""},
+		{"GET /_cat/count?master_timeout=1s", 400, illegal, ""},
+		{"GET /_nodes/_local/stats%20", 200, "", ""},
+		{"POST /books/_validate/query {}", 400, validation, ""},
+		{`GET /nosuch/_validate/query {"query":[]}`, 200, "", ""},
 	} {
 		parts := append(strings.SplitN(c.request, " ", 3), "")
 		r := s.do(parts[0], parts[1], parts[2])
@@ -252,6 +287,14 @@ func TestClosedIndices(t *testing.T) {
 	if r := s.do("GET", "/shut/_validate/query", "").want(200); r.at("valid") != false || r.at("_shards", "total") != 0.0 || r.at("explanations", 0, "error") == nil {
 		t.Errorf("a query of a closed index: %s", r.body)
 	}
+	for path, want := range map[string]string{"/_cat/indices/shut?h=docs.count,docs.deleted,store.size": "", "/_cat/shards?h=index,docs": "shut   \n"} {
+		if got := strings.TrimSpace(s.do("GET", path, "").body); got != want && !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	if got := s.do("GET", "/_cat/health?h=pri", "").body; got != "2\n" {
+		t.Errorf("the shards of closed indices count, too: %s", got)
+	}
 	if r := s.do("POST", "/nosuch*/_close", "").want(200); r.at("shards_acknowledged") != false {
 		t.Errorf("closing nothing: %s", r.body)
 	}
@@ -260,5 +303,42 @@ func TestClosedIndices(t *testing.T) {
 	s.do("POST", "/*/_close", "").want(200)
 	if r := s.do("DELETE", "/*", "").want(200); s.do("GET", "/_cat/indices?expand_wildcards=all", "").body != "" {
 		t.Errorf("deleting all, closed ones too: %s", r.body)
+	}
+}
+
+// TestValidateQueryCountsShards: one of each index, or all.
+func TestValidateQueryCountsShards(t *testing.T) {
+	s := newServer(t)
+	s.do("PUT", "/a", `{"settings":{"number_of_shards":2}}`).want(200)
+	s.do("PUT", "/b", "").want(200)
+	for query, want := range map[string][2]int{"": {2, 0}, "?explain": {2, 2}, "?rewrite": {2, 2}, "?all_shards": {3, 3}} {
+		r := s.do("GET", "/_validate/query"+query, "").want(200)
+		explanations, _ := r.json()["explanations"].([]any)
+		if got := [2]int{int(r.at("_shards", "total").(float64)), len(explanations)}; got != want {
+			t.Errorf("%s: %d shards and %d explanations, want %v: %s", query, got[0], got[1], want, r.body)
+		}
+	}
+}
+
+// TestSettingsForPeople: moments and versions in words.
+func TestSettingsForPeople(t *testing.T) {
+	s := newServer(t)
+	s.do("PUT", "/a", "").want(200)
+	for _, path := range []string{"/a", "/a/_settings"} {
+		r := s.do("GET", path+"?human", "").want(200)
+		if r.at("a", "settings", "index", "creation_date_string") == nil || r.at("a", "settings", "index", "version", "created_string") == nil {
+			t.Errorf("%s: %s", path, r.body)
+		}
+	}
+}
+
+// TestUpdateThatAlwaysCounts: without detect_noop, an update that changes nothing is one all the same.
+func TestUpdateThatAlwaysCounts(t *testing.T) {
+	s := newServer(t)
+	s.do("PUT", "/a/_doc/1", `{"n":1}`).want(201)
+	for body, want := range map[string]string{`{"doc":{"n":1}}`: "noop", `{"doc":{"n":1},"detect_noop":false}`: "updated"} {
+		if got := s.do("POST", "/a/_update/1", body).want(200).at("result"); got != want {
+			t.Errorf("%s: %v, want %s", body, got, want)
+		}
 	}
 }

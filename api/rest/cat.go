@@ -23,8 +23,8 @@ func (s *Server) catRoutes() []route {
 		{methods: "GET", pattern: "/_cat/indices/{index}", params: indices, prepare: s.catIndices},
 		{methods: "GET", pattern: "/_cat/shards", params: tableParams, prepare: s.catShards},
 		{methods: "GET", pattern: "/_cat/shards/{index}", params: tableParams, prepare: s.catShards},
-		{methods: "GET", pattern: "/_cat/count", params: tableParams, prepare: s.catCount},
-		{methods: "GET", pattern: "/_cat/count/{index}", params: tableParams, prepare: s.catCount},
+		{methods: "GET", pattern: "/_cat/count", params: rowParams, prepare: s.catCount},
+		{methods: "GET", pattern: "/_cat/count/{index}", params: rowParams, prepare: s.catCount},
 		{methods: "GET", pattern: "/_cat/cluster_manager", params: tableParams, prepare: s.catClusterManager},
 		{methods: "GET", pattern: "/_cat/master", params: tableParams, prepare: s.catClusterManager},
 		{methods: "GET", pattern: "/_cat/pending_tasks", params: tableParams, prepare: s.catPendingTasks},
@@ -102,8 +102,12 @@ func allRows(parts []part[nodeRows]) [][]any {
 	return all
 }
 
-// clock is how tables print the time of day.
-const clock = "15:04:05"
+const (
+	// clock is how tables print the time of day.
+	clock = "15:04:05"
+	// dateAndTime is how moments are printed.
+	dateAndTime = "2006-01-02T15:04:05.000Z"
+)
 
 func healthColumns() []column {
 	return []column{
@@ -128,7 +132,8 @@ func healthColumns() []column {
 func (s *Server) catHealth(c *call) (action, error) {
 	return c.table("cluster:monitor/health", false, healthColumns(), func() ([][]any, error) {
 		h, _ := s.currentHealth(&healthRequest{
-			worst: red, nodes: func(int) bool { return true }, activeShards: func(*healthDTO) bool { return true }, human: true,
+			found: stub.Expansion{Wildcards: stub.AllIndices}, worst: red, nodes: func(int) bool { return true },
+			activeShards: func(*healthDTO) bool { return true }, human: true,
 		})
 		now := time.Now().UTC()
 		return [][]any{{
@@ -181,11 +186,15 @@ func (s *Server) catIndices(c *call) (action, error) {
 			if health != "" && h.Status != health {
 				continue
 			}
-			rows = append(rows, []any{
+			row := []any{
 				h.Status, openOrClosed(x), x.Name, x.UUID, x.Shards, x.Replicas, x.Documents, 0,
-				x.Created.UnixMilli(), x.Created.UTC().Format("2006-01-02T15:04:05.000Z"),
+				x.Created.UnixMilli(), x.Created.UTC().Format(dateAndTime),
 				bytesCell(0), bytesCell(0), // nothing of an index is on a disk
-			})
+			}
+			if x.Closed {
+				row[6], row[7], row[10], row[11] = nil, nil, nil, nil
+			}
+			rows = append(rows, row)
 		}
 		return rows, nil
 	})

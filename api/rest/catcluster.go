@@ -59,11 +59,14 @@ func (s *Server) shardRows(x stub.IndexInfo, number int, store stub.StoreInfo) (
 			continue
 		}
 		ip, id, name := s.place(copies[i].Node)
+		row := []any{x.Name, shard, kind, "INITIALIZING", nil, nil, ip, id, name}
 		if copies[i].Started {
-			rows = append(rows, []any{x.Name, shard, kind, "STARTED", store.Documents, bytesCell(store.Bytes), ip, id, name})
-		} else {
-			rows = append(rows, []any{x.Name, shard, kind, "INITIALIZING", nil, nil, ip, id, name})
+			row[3] = "STARTED"
+			if !x.Closed {
+				row[4], row[5] = store.Documents, bytesCell(store.Bytes)
+			}
 		}
+		rows = append(rows, row)
 	}
 	return rows
 }

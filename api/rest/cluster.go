@@ -210,18 +210,30 @@ func parseActiveShards(v string) (func(h *healthDTO) bool, error) {
 	if v == "all" {
 		return func(h *healthDTO) bool { return h.Unassigned == 0 }, nil
 	}
-	want := 0
-	if v != "" {
-		var err error
-		if want, err = strconv.Atoi(v); err != nil || want < 0 {
-			f := illegalArgument("parameter [wait_for_active_shards] must be [all] or a number from 0, not [%s]", v)
-			if err != nil {
-				f.cause = numberFormat(v)
-			}
-			return nil, f
-		}
+	if v == "" {
+		return func(*healthDTO) bool { return true }, nil
 	}
-	return func(h *healthDTO) bool { return h.Active >= want }, nil
+	if err := checkActiveShards(v); err != nil {
+		return nil, err
+	}
+	want, err := strconv.Atoi(v)
+	return func(h *healthDTO) bool { return h.Active >= want }, err
+}
+
+// checkActiveShards refuses what does not say how many copies of a shard there are to be. Only health waits for them.
+func checkActiveShards(v string) error {
+	if v == "all" {
+		return nil
+	}
+	n, err := strconv.Atoi(v)
+	if err == nil && n >= 0 {
+		return nil
+	}
+	f := illegalArgument("parameter [wait_for_active_shards] must be [all] or a number from 0, not [%s]", v)
+	if err != nil {
+		f.cause = numberFormat(v)
+	}
+	return f
 }
 
 // awaitHealth waits until the state of the cluster is as asked for, or the time is up.

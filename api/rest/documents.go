@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -15,7 +16,11 @@ func (s *Server) documentRoutes() []route {
 	const (
 		index  = timeouts + " wait_for_active_shards"
 		lookup = managerTimeouts + expansion + " local flat_settings include_defaults"
-		write  = "timeout refresh routing wait_for_active_shards version version_type if_seq_no if_primary_term op_type pipeline require_alias"
+		write  = "timeout refresh routing wait_for_active_shards version version_type if_seq_no if_primary_term"
+		put    = write + " op_type pipeline require_alias"
+		fields = " _source _source_excludes _source_includes"
+		update = write + fields + " retry_on_conflict require_alias"
+		bulk   = "timeout refresh routing wait_for_active_shards pipeline require_alias" + fields
 		read   = "preference realtime refresh routing stored_fields _source _source_excludes _source_includes version version_type"
 	)
 	return slices.Concat(s.maintenanceRoutes(), s.indexRoutes(), []route{
@@ -23,15 +28,15 @@ func (s *Server) documentRoutes() []route {
 		{methods: "GET HEAD", pattern: "/{index}", params: lookup, prepare: s.getIndex},
 		{methods: "DELETE", pattern: "/{index}", params: timeouts + expansion, prepare: s.deleteIndex},
 
-		{methods: "POST", pattern: "/{index}/_doc", params: write, body: required, prepare: s.putDocument(false)},
-		{methods: "PUT POST", pattern: "/{index}/_doc/{id}", params: write, body: required, prepare: s.putDocument(false)},
-		{methods: "PUT POST", pattern: "/{index}/_create/{id}", params: write, body: required, prepare: s.putDocument(true)},
-		{methods: "POST", pattern: "/{index}/_update/{id}", params: write + " lang retry_on_conflict _source _source_excludes _source_includes", body: required, prepare: s.updateDocument},
+		{methods: "POST", pattern: "/{index}/_doc", params: put, body: required, prepare: s.putDocument(false)},
+		{methods: "PUT POST", pattern: "/{index}/_doc/{id}", params: put, body: required, prepare: s.putDocument(false)},
+		{methods: "PUT POST", pattern: "/{index}/_create/{id}", params: put, body: required, prepare: s.putDocument(true)},
+		{methods: "POST", pattern: "/{index}/_update/{id}", params: update, body: required, prepare: s.updateDocument},
 		{methods: "GET HEAD", pattern: "/{index}/_doc/{id}", params: read, prepare: s.getDocument},
 		{methods: "DELETE", pattern: "/{index}/_doc/{id}", params: write, prepare: s.deleteDocument},
 
-		{methods: "PUT POST", pattern: "/_bulk", params: write + " _source _source_excludes _source_includes", body: requiredLines, prepare: s.bulk},
-		{methods: "PUT POST", pattern: "/{index}/_bulk", params: write + " _source _source_excludes _source_includes", body: requiredLines, prepare: s.bulk},
+		{methods: "PUT POST", pattern: "/_bulk", params: bulk, body: requiredLines, prepare: s.bulk},
+		{methods: "PUT POST", pattern: "/{index}/_bulk", params: bulk, body: requiredLines, prepare: s.bulk},
 	})
 }
 
@@ -45,13 +50,18 @@ func (s *Server) createIndex(c *call) (action, error) {
 	if err := c.checkTimeouts(); err != nil {
 		return nil, err
 	}
+	if c.query.Has("wait_for_active_shards") {
+		if err := checkActiveShards(c.query.Get("wait_for_active_shards")); err != nil {
+			return nil, err
+		}
+	}
 	name := c.param("index")
 	if len(c.body) > 0 {
+		if !bytes.HasPrefix(bytes.TrimSpace(c.body), []byte("{")) {
+			return nil, &search.ParseError{Type: "not_x_content_exception", Reason: "the body must be an object, such as {}"}
+		}
 		if _, err := jsondoc.Parse(c.body); err != nil {
 			return nil, &search.ParseError{Type: "parse_exception", Reason: "the body cannot be read: " + err.Error(), Cause: err}
-		}
-		if _, err := object(c.body); err != nil {
-			return nil, err
 		}
 	}
 	return func() (*answer, error) {
@@ -105,7 +115,7 @@ func (s *Server) getIndex(c *call) (action, error) {
 		}
 		d := members{}
 		for _, x := range found {
-			d = append(d, member{x.Name, indexDTO{Mappings: x.Mappings, Settings: settingsTree(indexSettings(x), flat)}})
+			d = append(d, member{x.Name, indexDTO{Mappings: x.Mappings, Settings: settingsTree(c.settingsOf(x), flat)}})
 		}
 		return ok(d)
 	}, nil
@@ -119,13 +129,38 @@ func (c *call) refreshes() (bool, error) {
 	return c.flag("refresh", false)
 }
 
+// condition reads under which condition a document is to be changed or shown, and what else of it this server only checks.
+func (c *call) condition() (stub.Condition, error) {
+	var when stub.Condition
+	for _, name := range [...]string{"version", "version_type", "if_seq_no", "if_primary_term", "require_alias"} {
+		if c.query.Has(name) {
+			if err := when.Set(name, c.query.Get(name)); err != nil {
+				return when, err
+			}
+		}
+	}
+	if c.query.Has("wait_for_active_shards") {
+		if err := checkActiveShards(c.query.Get("wait_for_active_shards")); err != nil {
+			return when, err
+		}
+	}
+	if _, err := c.number("retry_on_conflict", 0); err != nil {
+		return when, err
+	}
+	if _, err := c.duration("timeout", 0); err != nil {
+		return when, err
+	}
+	return when, stub.NoPipeline(c.query.Get("pipeline"))
+}
+
 func (s *Server) putDocument(create bool) func(*call) (action, error) {
 	return func(c *call) (action, error) {
 		forced, err := c.refreshes()
 		if err != nil {
 			return nil, err
 		}
-		if _, err := c.duration("timeout", 0); err != nil {
+		when, err := c.condition()
+		if err != nil {
 			return nil, err
 		}
 		creating := create
@@ -137,7 +172,7 @@ func (s *Server) putDocument(create bool) func(*call) (action, error) {
 			return nil, illegalArgument("parameter [op_type] must be [index] or [create], not [%s]", op)
 		}
 		return func() (*answer, error) {
-			r, err := s.cfg.Stub.PutDocument(c.param("index"), c.param("id"), c.body, creating)
+			r, err := s.cfg.Stub.PutDocument(c.param("index"), c.param("id"), c.body, creating, when)
 			if err != nil {
 				return nil, err
 			}
@@ -162,8 +197,12 @@ func (s *Server) updateDocument(c *call) (action, error) {
 	if err != nil {
 		return nil, err
 	}
+	when, err := c.condition()
+	if err != nil {
+		return nil, err
+	}
 	return func() (*answer, error) {
-		r, err := s.cfg.Stub.UpdateDocument(c.param("index"), c.param("id"), c.body)
+		r, err := s.cfg.Stub.UpdateDocument(c.param("index"), c.param("id"), c.body, when)
 		if err != nil {
 			return nil, err
 		}
@@ -176,8 +215,12 @@ func (s *Server) deleteDocument(c *call) (action, error) {
 	if err != nil {
 		return nil, err
 	}
+	when, err := c.condition()
+	if err != nil {
+		return nil, err
+	}
 	return func() (*answer, error) {
-		r, err := s.cfg.Stub.DeleteDocument(c.param("index"), c.param("id"))
+		r, err := s.cfg.Stub.DeleteDocument(c.param("index"), c.param("id"), when)
 		if err != nil {
 			return nil, err
 		}
@@ -202,8 +245,12 @@ func (s *Server) getDocument(c *call) (action, error) {
 			return nil, err
 		}
 	}
+	when, err := c.condition()
+	if err != nil {
+		return nil, err
+	}
 	return func() (*answer, error) {
-		doc, err := s.cfg.Stub.Document(c.param("index"), c.param("id"))
+		doc, err := s.cfg.Stub.Document(c.param("index"), c.param("id"), when)
 		if err != nil {
 			return nil, err
 		}
@@ -239,8 +286,12 @@ func (s *Server) bulk(c *call) (action, error) {
 	if err != nil {
 		return nil, err
 	}
+	when, err := c.condition()
+	if err != nil {
+		return nil, err
+	}
 	return func() (*answer, error) {
-		r, err := s.cfg.Stub.Bulk(c.param("index"), c.body)
+		r, err := s.cfg.Stub.Bulk(c.param("index"), c.body, when)
 		if err != nil {
 			return nil, err
 		}

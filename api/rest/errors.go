@@ -171,6 +171,9 @@ func lookUp(err error) *failure {
 			extra: fields{quoted("index", e.Index), quoted("index_uuid", e.UUID)}, cause: numberFormat(e.Value)}
 	case *stub.PrivateSettingError:
 		return &failure{status: http.StatusBadRequest, typ: "settings_exception", reason: e.Error()}
+	case *stub.AliasMissingError:
+		return &failure{status: http.StatusNotFound, typ: "index_not_found_exception", reason: e.Error(),
+			extra: fields{quoted("index", e.Index), quoted("index_uuid", "_na_")}}
 	case *stub.VersionConflictError:
 		return documentFailure(http.StatusConflict, "version_conflict_engine_exception", e, e.Index, e.UUID, e.Shard)
 	case *stub.DocumentMissingError:

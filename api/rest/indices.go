@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"github.com/wlmserver/wlmserver/internal/jsondoc"
 	"github.com/wlmserver/wlmserver/internal/stub"
 	"github.com/wlmserver/wlmserver/settings"
 )
@@ -51,6 +52,11 @@ func (c *call) settingClosed(closed bool, found stub.Wildcards, tell func(names 
 	if err := c.checkTimeouts(); err != nil {
 		return nil, err
 	}
+	if c.query.Has("wait_for_active_shards") {
+		if err := checkActiveShards(c.query.Get("wait_for_active_shards")); err != nil {
+			return nil, err
+		}
+	}
 	rules, err := c.expansion(stub.Expansion{Wildcards: found})
 	if err != nil {
 		return nil, err
@@ -89,20 +95,24 @@ func (s *Server) indexSettings(c *call) (action, error) {
 		}
 		d := members{}
 		for _, x := range found {
-			d = append(d, member{x.Name, indexSettingsDTO{settingsTree(indexSettings(x), flat)}})
+			d = append(d, member{x.Name, indexSettingsDTO{settingsTree(c.settingsOf(x), flat)}})
 		}
 		return ok(d)
 	}, nil
 }
 
-// indexSettings are all settings of an index, with the version of the API that made it.
-func indexSettings(x stub.IndexInfo) []settings.KV {
-	var kvs []settings.KV
+// settingsOf are all settings of an index, with the version of the API that made it; for people also in words.
+func (c *call) settingsOf(x stub.IndexInfo) []settings.KV {
+	kvs := []settings.KV{{Key: "index.version.created", Value: versionID}}
 	for _, kv := range x.Settings {
 		kvs = append(kvs, settings.KV(kv))
-		if kv.Key == "index.uuid" {
-			kvs = append(kvs, settings.KV{Key: "index.version.created", Value: versionID})
-		}
+	}
+	if c.human {
+		kvs = append(kvs, settings.KV{Key: "index.creation_date_string", Value: x.Created.UTC().Format(dateAndTime)},
+			settings.KV{Key: "index.version.created_string", Value: Version})
+	}
+	if x.Closed {
+		kvs = append(kvs, settings.KV{Key: "index.verified_before_close", Value: "true"})
 	}
 	return kvs
 }
@@ -115,7 +125,7 @@ func (s *Server) changeIndexSettings(c *call) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := object(c.body); err != nil {
+	if _, err := jsondoc.Parse(c.body); err != nil {
 		return nil, err
 	}
 	return func() (*answer, error) {

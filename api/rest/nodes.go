@@ -107,7 +107,7 @@ var notInfo = [...]string{"stats", "usage", "hot_threads", "hotthreads", "reload
 
 func (s *Server) nodes(c *call) (action, error) {
 	first, metrics := splitList(c.param("first")), splitTrimmed(c.param("metrics"))
-	for _, part := range slices.Concat(first, metrics) {
+	for _, part := range slices.Concat(first, splitList(c.param("metrics"))) {
 		if slices.Contains(notInfo[:], part) {
 			return nil, noHandler(c.r)
 		}

@@ -87,7 +87,7 @@ func (c *call) put(status int, mediaType string, body []byte) {
 	default:
 		h["Content-Type"] = []string{mediaType}
 	}
-	if len(body) > 0 && len(h["Content-Encoding"]) == 0 && takesGzip(c.r.Header) {
+	if len(body) > 0 && len(h["Content-Encoding"]) == 0 && c.r.ProtoAtLeast(1, 1) && takesGzip(c.r.Header) {
 		h["Content-Encoding"] = []string{gzipCoding}
 		body = c.s.compressor.gzip(body)
 	}

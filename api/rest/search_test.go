@@ -313,7 +313,7 @@ func TestDocuments(t *testing.T) {
 
 	s.do("DELETE", "/idx", "").want(200)
 	s.do("GET", "/idx", "").wantError(404, "index_not_found_exception")
-	s.do("PUT", "/idx", `[]`).wantError(400, "parsing_exception")
+	s.do("PUT", "/idx", `[]`).wantError(400, "not_x_content_exception")
 	s.do("PUT", "/idx?timeout=x", `{}`).wantError(400, "illegal_argument_exception")
 	s.do("PUT", "/idx", `{"settings":{"number_of_shards":3,"stub":{"query_time":"5ms"}}}`).want(200)
 	if got := s.do("GET", "/idx?flat_settings", "").at("idx", "settings", "index.stub.query_time"); got != "5ms" {

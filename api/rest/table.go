@@ -16,10 +16,10 @@ import (
 
 // tableParams are the query parameters that every table knows. local, pri, size and ts of tables that have no use for
 // them are known all the same, as OpenSearch knows them.
-const tableParams = managerTimeouts + " " + rowParams
+const tableParams = managerTimeouts + " local " + rowParams
 
 // rowParams are those of tables of what the node that is asked knows by itself.
-const rowParams = "timeout h v s help time bytes ts pri size local"
+const rowParams = "timeout h v s help time bytes ts pri size"
 
 // column is one column of a table.
 type column struct {

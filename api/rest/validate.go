@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"errors"
 
 	"github.com/wlmserver/wlmserver/internal/jsondoc"
@@ -17,6 +18,7 @@ type validatedDTO struct {
 
 type explanationDTO struct {
 	Index       string `json:"index,omitempty"`
+	Shard       *int   `json:"shard,omitempty"`
 	Valid       bool   `json:"valid"`
 	Explanation string `json:"explanation,omitempty"`
 	Error       string `json:"error,omitempty"`
@@ -24,9 +26,16 @@ type explanationDTO struct {
 
 // validateQuery tells whether a query could be searched with, without searching.
 func (s *Server) validateQuery(c *call) (action, error) {
-	explain, err := c.flag("explain", false)
-	if err != nil {
-		return nil, err
+	var explain, everyShard bool
+	for _, p := range []struct {
+		name string
+		to   *bool
+	}{{"explain", &explain}, {"rewrite", &explain}, {"all_shards", &everyShard}} {
+		yes, err := c.flag(p.name, false)
+		if err != nil {
+			return nil, err
+		}
+		*p.to = *p.to || yes
 	}
 	rules, err := c.expansion(stub.Expansion{ForbidNone: true})
 	if err != nil {
@@ -36,32 +45,52 @@ func (s *Server) validateQuery(c *call) (action, error) {
 	if err != nil {
 		return nil, err
 	}
+	unreadable := s.checkQuery(body)
+	if unreadable == nil && string(bytes.Join(bytes.Fields(body), nil)) == "{}" {
+		return nil, &search.ValidationError{Problems: []string{"there is no query"}}
+	}
 	return func() (*answer, error) {
+		if unreadable != nil {
+			d := validatedDTO{}
+			if explain || everyShard {
+				d.Error = unreadable.Error()
+			}
+			return ok(d)
+		}
 		indices, err := s.cfg.Stub.Expand(c.param("index"), rules)
 		if err != nil {
 			return nil, err
 		}
-		for _, x := range indices {
-			if x.Closed {
-				why := (&stub.IndexClosedError{Index: x.Name, UUID: x.UUID}).Error()
-				return ok(validatedDTO{Shards: &copiesDTO{}, Explanations: []explanationDTO{{Error: why}}})
-			}
-		}
-		if err := s.checkQuery(body); err != nil {
-			d := validatedDTO{}
-			if explain {
-				d.Error = err.Error()
-			}
-			return ok(d)
-		}
-		d := validatedDTO{Shards: &copiesDTO{Total: 1, Successful: 1}, Valid: true}
-		if explain {
-			for _, x := range indices {
-				d.Explanations = append(d.Explanations, explanationDTO{Index: x.Name, Valid: true, Explanation: "*:*"}) // whatever the query is
-			}
-		}
-		return ok(d)
+		return ok(validated(indices, explain, everyShard))
 	}, nil
+}
+
+// validated tells of a query that is fine: of one shard of each index, or of all of them.
+func validated(indices []stub.IndexInfo, explain, everyShard bool) validatedDTO {
+	d := validatedDTO{Shards: &copiesDTO{}, Valid: true}
+	for _, x := range indices {
+		if x.Closed {
+			why := (&stub.IndexClosedError{Index: x.Name, UUID: x.UUID}).Error()
+			return validatedDTO{Shards: &copiesDTO{}, Explanations: []explanationDTO{{Error: why}}}
+		}
+		asked := 1
+		if everyShard {
+			asked = x.Shards
+		}
+		for n := range asked {
+			e := explanationDTO{Index: x.Name, Valid: true, Explanation: "*:*"} // whatever the query is
+			if everyShard {
+				e.Shard = &n
+			}
+			d.Explanations = append(d.Explanations, e)
+		}
+	}
+	d.Shards.Total = len(d.Explanations)
+	d.Shards.Successful = d.Shards.Total
+	if !explain && !everyShard {
+		d.Explanations = nil
+	}
+	return d
 }
 
 // checkQuery checks a body that holds a query and nothing else.

@@ -60,10 +60,29 @@ type Operation struct {
 	ID     string
 	Source []byte // of Index and Create the document, of Update the body of the request
 
+	// Condition must be so, of what is Expected; a replica is told none.
+	Condition Condition
+	Expected  int64
+
 	// Version and SeqNo are those that the primary has given the change; only a replica is told.
 	Version int64
 	SeqNo   int64
 }
+
+// Condition says what must be so of a document for it to be changed.
+type Condition uint8
+
+// The conditions.
+const (
+	Always          Condition = iota
+	LastChange                // its last change has the sequence number that is expected
+	NewerVersion              // the version that is expected, and which it gets, is greater than its own
+	NotOlderVersion           // or equal
+	Unknown                   // to this node; what has it is refused
+)
+
+// Versions says whether the document gets the version that is expected.
+func (c Condition) Versions() bool { return c == NewerVersion || c == NotOlderVersion }
 
 // OperationKind says what an Operation does.
 type OperationKind uint8

@@ -36,15 +36,18 @@ type action struct {
 	name, index, id string
 	named, hasID    bool   // the action says the index, the id, be they empty
 	source          []byte // none for a delete
+	when            Condition
 }
 
 // Bulk carries out the actions of a bulk request's body, lines of JSON of which
 // each ends in a newline. index is where actions go that do not say. A body that
 // is not well formed is an error, and then nothing was done; an action that fails
 // is an item with an error, and the others go on.
-func (e *Engine) Bulk(index string, body []byte) (BulkResult, error) {
+// Those that say no condition themselves have that of the request, of which there
+// may be one.
+func (e *Engine) Bulk(index string, body []byte, when ...Condition) (BulkResult, error) {
 	start := time.Now()
-	actions, err := parseBulk(index, body)
+	actions, err := parseBulk(index, body, when)
 	if err != nil {
 		return BulkResult{}, err
 	}
@@ -86,12 +89,18 @@ type batch struct {
 func (b *batches) add(i int) {
 	a := &b.actions[i]
 	b.items[i] = BulkItem{Action: a.name, Index: a.index, ID: a.id, HasID: a.hasID}
+	if ix := b.engine.index(a.index); ix != nil && ix.open() != nil {
+		b.items[i].Err = ix.open()
+		return
+	}
 	if a.hasID && a.id == "" && (a.name == "index" || a.name == "create") {
 		b.items[i].Err = &search.InvalidError{Reason: "_id must not be empty; leave it out to be given one"}
 		return
 	}
 	if a.id == "" {
-		*a = putting(a.index, a.id, a.source, a.name == "create")
+		made := putting(a.index, a.id, a.source, a.name == "create")
+		made.when = a.when
+		*a = made
 	}
 	ix, op, err := b.engine.prepare(*a)
 	if err != nil {
@@ -153,7 +162,7 @@ func (b *batches) run() {
 }
 
 // parseBulk reads a bulk body without carrying anything out.
-func parseBulk(index string, body []byte) ([]action, error) {
+func parseBulk(index string, body []byte, when []Condition) ([]action, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil, &search.ValidationError{Problems: []string{"the bulk request holds no action"}}
 	}
@@ -168,7 +177,11 @@ func parseBulk(index string, body []byte) ([]action, error) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		a, err := parseAction(line, number)
+		var all Condition
+		for _, c := range when {
+			all = c
+		}
+		a, err := parseAction(line, number, all)
 		if err != nil {
 			return nil, err
 		}
@@ -181,6 +194,11 @@ func parseBulk(index string, body []byte) ([]action, error) {
 		if a.name == "delete" || a.name == "update" {
 			if a.id == "" {
 				problems = append(problems, fmt.Sprintf("the action in line %d needs an _id", number))
+			}
+		}
+		if e, ok := errors.AsType[*search.ValidationError](a.when.apply(&shard.Operation{Kind: operationKinds[a.name]})); ok {
+			for _, problem := range e.Problems {
+				problems = append(problems, fmt.Sprintf("the action in line %d: %s", number, problem))
 			}
 		}
 		if a.name != "delete" {
@@ -200,14 +218,16 @@ func parseBulk(index string, body []byte) ([]action, error) {
 
 var (
 	bulkActions = []string{"index", "create", "update", "delete"}
+	// bulkConditions are parts of an action that say when it is carried out.
+	bulkConditions = []string{"version", "version_type", "if_seq_no", "if_primary_term", "require_alias"}
 	// bulkIgnored are parts of an action that change nothing here: documents lie
-	// where their id says, there is no alias, no pipeline, and updates repeat as
-	// needed.
-	bulkIgnored = []string{"routing", "_routing", "require_alias", "retry_on_conflict", "pipeline", "dynamic_templates"}
+	// where their id says, and updates repeat as needed.
+	bulkIgnored = []string{"routing", "_routing", "retry_on_conflict", "dynamic_templates"}
 )
 
 // parseAction reads a line such as {"index":{"_index":"a","_id":"1"}}.
-func parseAction(line []byte, number int) (a action, err error) {
+func parseAction(line []byte, number int, when Condition) (a action, err error) {
+	a.when = when
 	root, err := jsondoc.Parse(line)
 	if err != nil {
 		return a, err
@@ -229,10 +249,21 @@ func parseAction(line []byte, number int) (a action, err error) {
 		case m.Name == "op_type" && a.name == "index" && m.Value.Text == "create":
 			a.name = "create"
 		case m.Name == "op_type" && m.Value.Text == a.name:
+		case slices.Contains(bulkConditions, m.Name) && m.Value.Scalar():
+			if err := a.when.Set(m.Name, m.Value.Text); err != nil {
+				return a, err
+			}
+		case m.Name == "pipeline" && m.Value.Scalar():
+			if err := NoPipeline(m.Value.Text); err != nil {
+				return a, err
+			}
 		case slices.Contains(bulkIgnored, m.Name):
 		default:
 			return a, malformedAction(number, fmt.Sprintf("[%s] is not a parameter that this server knows", m.Name))
 		}
+	}
+	if a.name == "update" && (a.when.versioned || a.when.typed) {
+		return a, malformedAction(number, "an update has no version: use [if_seq_no] and [if_primary_term]")
 	}
 	return a, nil
 }

@@ -75,7 +75,7 @@ func TestAMalformedBulkDoesNothing(t *testing.T) {
 		{"without the last newline", good + `{"delete":{"_index":"a","_id":"1"}}`, new(*search.InvalidError), "newline"},
 		{"without a document", good + `{"index":{"_index":"a"}}` + "\n", new(*search.InvalidError), "line 3"},
 		{"an unknown action", good + `{"indx":{"_index":"a"}}` + "\n{}\n", new(*search.InvalidError), "[indx]"},
-		{"an unknown parameter", good + `{"index":{"_index":"a","if_seq_no":1}}` + "\n{}\n", new(*search.InvalidError), "[if_seq_no]"},
+		{"an unknown parameter", good + `{"index":{"_index":"a","nosuch":1}}` + "\n{}\n", new(*search.InvalidError), "[nosuch]"},
 		{"two actions in a line", good + `{"index":{},"delete":{}}` + "\n{}\n", new(*search.InvalidError), "line 3"},
 		{"no index", good + `{"index":{}}` + "\n{}\n", new(*search.ValidationError), "line 3 names no index"},
 		{"no id", good + `{"delete":{"_index":"a"}}` + "\n", new(*search.ValidationError), "needs an _id"},

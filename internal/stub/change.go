@@ -39,7 +39,10 @@ func (e *Engine) SetClosed(pattern string, rules Expansion, closed bool) ([]stri
 }
 
 // private are settings that say what an index is, and so never change.
-var private = []string{"index.search.throttled", "index.uuid", "index.creation_date", "index.provided_name", "index.version.created", "index.replication.type"}
+var private = []string{"index.search.throttled", "index.uuid", "index.provided_name", "index.version.created"}
+
+// fixed are settings that only a new index is given.
+var fixed = []string{shardsKey, "index.creation_date", "index.replication.type"}
 
 // ChangeSettings changes settings of indices as the body says: an object of them,
 // or one that holds it under settings. A null goes back to the default. Searches
@@ -47,14 +50,17 @@ var private = []string{"index.search.throttled", "index.uuid", "index.creation_d
 // returns *PrivateSettingError, *search.InvalidError and *FullError, and then nothing
 // has changed.
 func (e *Engine) ChangeSettings(pattern string, rules Expansion, body []byte) error {
-	root, err := parseObject(body)
+	root, err := jsondoc.Parse(body)
 	if err != nil {
 		return err
 	}
 	if s := root.Member("settings"); s != nil && s.Kind == jsondoc.Object && len(root.Members) == 1 {
 		root = s
 	}
-	changes := flatten(nil, "", root)
+	var changes []given
+	if root.Kind == jsondoc.Object {
+		changes = flatten(changes, "", root)
+	}
 	if len(changes) == 0 {
 		return &search.ValidationError{Problems: []string{"there are no settings to change"}}
 	}
@@ -81,8 +87,8 @@ func (d *dynamic) apply(changes []given, defaults Cost) error {
 		switch {
 		case slices.Contains(private, c.Key):
 			return &PrivateSettingError{Key: c.Key}
-		case c.Key == shardsKey:
-			return &search.InvalidError{Reason: "[" + shardsKey + "] cannot be changed: create another index"}
+		case slices.Contains(fixed, c.Key):
+			return &search.InvalidError{Reason: "[" + c.Key + "] cannot be changed: create another index"}
 		case !c.null:
 			if err := d.set(c.KV); err != nil {
 				return err

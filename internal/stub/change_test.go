@@ -96,7 +96,7 @@ func TestSettingsOfAnIndexChange(t *testing.T) {
 		`{"x":1,"index.stub.hits":-1}`:     "[index.stub.hits]",
 		`{"x":1,"index.stub.nosuch":1}`:    "nosuch",
 		`{"x":1,"number_of_replicas":"a"}`: "[index.number_of_replicas]",
-		`[]`:                               "object",
+		`[]`:                               "no settings to change",
 	} {
 		if err := f.engine.ChangeSettings("a", stub.Expansion{}, []byte(body)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", body, err, want)

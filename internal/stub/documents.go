@@ -70,16 +70,17 @@ type Document struct {
 
 // PutDocument stores source, which must be one JSON object, under id; an empty id
 // stands for a new one. The index is made when it is missing. With create, an id
-// that exists is a *VersionConflictError. Other errors: *MalformedDocumentError,
-// *FullError, *UnavailableShardError, *search.InvalidIndexNameError,
+// that exists is a *VersionConflictError, as is what does not meet the condition;
+// there may be one. Other errors: *MalformedDocumentError, *FullError,
+// *UnavailableShardError, *AliasMissingError, *search.InvalidIndexNameError,
 // *search.ValidationError.
-func (e *Engine) PutDocument(index, id string, source []byte, create bool) (DocumentResult, error) {
-	return e.carryOut(putting(index, id, source, create))
+func (e *Engine) PutDocument(index, id string, source []byte, create bool, when ...Condition) (DocumentResult, error) {
+	return e.carryOut(putting(index, id, source, create), when...)
 }
 
 func putting(index, id string, source []byte, create bool) action {
 	if id == "" {
-		id = randomID(15)
+		id, create = randomID(15), true
 	}
 	name := "index"
 	if create {
@@ -91,19 +92,23 @@ func putting(index, id string, source []byte, create bool) action {
 // UpdateDocument changes a document as the body of an update says: doc is laid
 // over what is there; upsert, or doc with doc_as_upsert, is stored when nothing
 // is. Without either a missing document is a *DocumentMissingError. Scripts are
-// refused with an *search.InvalidError.
-func (e *Engine) UpdateDocument(index, id string, body []byte) (DocumentResult, error) {
-	return e.carryOut(action{name: "update", index: index, id: id, source: body})
+// refused with an *search.InvalidError. The condition is as in PutDocument.
+func (e *Engine) UpdateDocument(index, id string, body []byte, when ...Condition) (DocumentResult, error) {
+	return e.carryOut(action{name: "update", index: index, id: id, source: body}, when...)
 }
 
 // DeleteDocument takes a document out; that it was not there is a result, not an
-// error. The version of a document that comes back later starts at 1 again.
-func (e *Engine) DeleteDocument(index, id string) (DocumentResult, error) {
-	return e.carryOut(action{name: "delete", index: index, id: id})
+// error. The version of a document that comes back later starts at 1 again. The
+// condition is as in PutDocument.
+func (e *Engine) DeleteDocument(index, id string, when ...Condition) (DocumentResult, error) {
+	return e.carryOut(action{name: "delete", index: index, id: id}, when...)
 }
 
 // carryOut carries one action out.
-func (e *Engine) carryOut(a action) (DocumentResult, error) {
+func (e *Engine) carryOut(a action, when ...Condition) (DocumentResult, error) {
+	for _, c := range when { // there is one at most
+		a.when = c
+	}
 	for {
 		ix, op, err := e.prepare(a)
 		if err != nil {
@@ -118,26 +123,37 @@ func (e *Engine) carryOut(a action) (DocumentResult, error) {
 
 // prepare finds the index of an action and checks what can be checked without its documents.
 func (e *Engine) prepare(a action) (ix *index, op shard.Operation, err error) {
-	op = shard.Operation{ID: a.id, Source: a.source}
-	if a.name == "delete" {
-		op.Kind = shard.Delete
+	op = shard.Operation{Kind: operationKinds[a.name], ID: a.id, Source: a.source}
+	if err := a.when.apply(&op); err != nil {
+		return nil, op, err
+	}
+	if op.Kind == shard.Delete {
 		ix, err = e.existing(a.index)
 		return ix, op, err
 	}
 	if err := checkID(a.id); err != nil {
 		return nil, op, err
 	}
-	if a.name == "update" {
-		op.Kind = shard.Update
-		if _, err := parseUpdate(a.source); err != nil {
+	if op.Kind == shard.Update {
+		change, err := parseUpdate(a.source)
+		if err != nil {
 			return nil, op, err
 		}
+		if op.Condition == shard.Always {
+			if err := change.when.apply(&op); err != nil {
+				return nil, op, err
+			}
+		}
+		if op.Condition != shard.Always && (change.upsert != nil || change.docAsUpsert) {
+			return nil, op, &search.ValidationError{Problems: []string{"[upsert] and [doc_as_upsert] create a document, which has no [if_seq_no] yet"}}
+		}
+	}
+	if a.when.alias {
+		return nil, op, &AliasMissingError{Index: a.index}
+	}
+	if op.Kind == shard.Update {
 		ix, err = e.indexForWriting(a.index)
 		return ix, op, err
-	}
-	op.Kind = shard.Index
-	if a.name == "create" {
-		op.Kind = shard.Create
 	}
 	if ix, err = e.indexForWriting(a.index); err != nil {
 		return nil, op, err
@@ -146,41 +162,70 @@ func (e *Engine) prepare(a action) (ix *index, op shard.Operation, err error) {
 	return ix, op, err
 }
 
+// operationKinds are what the actions of a bulk request do.
+var operationKinds = map[string]shard.OperationKind{"index": shard.Index, "create": shard.Create, "update": shard.Update, "delete": shard.Delete}
+
 // update is the body of an update.
 type update struct {
 	doc, upsert *jsondoc.Value
 	docAsUpsert bool
+	always      bool // it counts as a change even when nothing changes
+	when        Condition
 }
 
 func parseUpdate(body []byte) (u update, err error) {
-	root, err := parseObject(body)
+	root, err := jsondoc.Parse(body)
 	if err != nil {
 		return u, err
+	}
+	if root.Kind != jsondoc.Object {
+		return u, updateFault("an update must be an object, not %s", article(root.Kind))
 	}
 	for _, m := range root.Members {
 		switch m.Name {
 		case "doc", "upsert":
 			if m.Value.Kind != jsondoc.Object {
-				return u, parseFault(body, m.Value, fmt.Sprintf("[%s] must be an object, not %s", m.Name, article(m.Value.Kind)))
+				return u, updateFault("[%s] must be an object, not %s", m.Name, article(m.Value.Kind))
 			}
 			if m.Name == "doc" {
 				u.doc = m.Value
 			} else {
 				u.upsert = m.Value
 			}
-		case "doc_as_upsert":
-			u.docAsUpsert = m.Value.Text == "true"
-		case "detect_noop", "_source", "lang":
+		case "doc_as_upsert", "detect_noop":
+			if m.Value.Kind != jsondoc.Bool && m.Value.Kind != jsondoc.String {
+				return u, updateFault("[%s] must be true or false, not %s", m.Name, article(m.Value.Kind))
+			}
+			yes, err := readBool(m.Name, m.Value.Text)
+			if err != nil {
+				return u, &search.ParseError{Type: misreadUpdate, Reason: err.Error(), Cause: err}
+			}
+			if m.Name == "detect_noop" {
+				u.always = !yes
+			} else {
+				u.docAsUpsert = yes
+			}
+		case "if_seq_no", "if_primary_term":
+			if err := u.when.Set(m.Name, m.Value.Text); err != nil {
+				return u, &search.ParseError{Type: misreadUpdate, Reason: err.Error(), Cause: err}
+			}
+		case "_source", "lang":
 		case "script", "scripted_upsert":
 			return u, &search.InvalidError{Reason: "[" + m.Name + "] is not provided by this server: it runs no scripts; send [doc] with the changed fields"}
 		default:
-			return u, parseFaultAt(body, m.Offset, fmt.Sprintf("unknown key [%s] in an update; known are [doc], [upsert] and [doc_as_upsert]", m.Name), nil)
+			return u, updateFault("unknown key [%s] in an update; known are [doc], [upsert], [doc_as_upsert], [detect_noop], [if_seq_no] and [if_primary_term]", m.Name)
 		}
 	}
 	if u.doc == nil {
 		return u, &search.ValidationError{Problems: []string{"an update needs [doc] with the changed fields"}}
 	}
 	return u, nil
+}
+
+const misreadUpdate = "x_content_parse_exception"
+
+func updateFault(format string, a ...any) error {
+	return &search.ParseError{Type: misreadUpdate, Reason: fmt.Sprintf(format, a...)}
 }
 
 // apply returns what the document is after the update; old may be nil.
@@ -202,8 +247,14 @@ func (u update) apply(ix *index, id string, old *document) ([]byte, error) {
 
 // Document returns a document. It is no error that there is none; that there is
 // no such index is an *search.IndexNotFoundError, that nobody has its shard an
-// *UnavailableShardError.
-func (e *Engine) Document(index, id string) (Document, error) {
+// *UnavailableShardError. One that does not meet the condition, of which there may
+// be one, is a *VersionConflictError.
+func (e *Engine) Document(index, id string, when ...Condition) (Document, error) {
+	for _, c := range when {
+		if err := c.showable(); err != nil {
+			return Document{}, err
+		}
+	}
 	ix, err := e.existing(index)
 	if err != nil {
 		return Document{}, err
@@ -222,6 +273,12 @@ func (e *Engine) Document(index, id string) (Document, error) {
 	}
 	if d != nil {
 		found.Found, found.Version, found.SeqNo, found.Source = true, d.version, d.seqNo, d.source
+		for _, c := range when {
+			if c.versioned && c.version != d.version {
+				why := fmt.Sprintf("its version is [%d], and not [%d]", d.version, c.version)
+				return found, ix.versionConflict(ix.router.shard(id), id, d, why)
+			}
+		}
 	}
 	return found, nil
 }

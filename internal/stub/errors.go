@@ -47,17 +47,28 @@ type QueryShardError struct {
 
 func (e *QueryShardError) Error() string { return e.Reason }
 
-// VersionConflictError refuses to create a document twice: 409
-// version_conflict_engine_exception.
+// VersionConflictError refuses to change a document, or to show it, because it is
+// not as the request has it: 409 version_conflict_engine_exception.
 type VersionConflictError struct {
 	Index, UUID string
 	Shard       int
 	ID          string
-	Version     int64 // of the document that is there
+	Version     int64  // of the document that is there; 0: there is none
+	Reason      string // as the rest of a sentence
 }
 
 func (e *VersionConflictError) Error() string {
-	return fmt.Sprintf("[%s]: version conflict, the document exists already (version [%d]); index it instead of creating it to replace it", e.ID, e.Version)
+	return fmt.Sprintf("[%s]: version conflict, %s", e.ID, e.Reason)
+}
+
+// AliasMissingError refuses to write to what is to be an alias, of which there are
+// none: 404 index_not_found_exception.
+type AliasMissingError struct {
+	Index string
+}
+
+func (e *AliasMissingError) Error() string {
+	return "[require_alias] is set and [" + e.Index + "] is no alias: this server has none"
 }
 
 // DocumentMissingError is the update of a document that is not there: 404

@@ -112,19 +112,16 @@ func (ix *index) copy(number int, copy int64) shard.Copy {
 // apply carries one operation out on a primary copy that is here, and there alone. Copy is its number; 0: it is the only one. Besides
 // those of documents its errors are errIndexClosed, and when the copy is another one by now errNotAlone, or a *StaleCopyError.
 func (e *Engine) apply(ix *index, number int, copy int64, op *shard.Operation) shard.Outcome {
+	if op.Condition >= shard.Unknown {
+		return shard.Outcome{Err: fmt.Errorf("this node does not know the condition of an operation on a document")}
+	}
 	switch op.Kind {
 	case shard.Index, shard.Create:
-		create, id := op.Kind == shard.Create, op.ID // and not op, which would be on the heap then
-		return e.put(ix, number, copy, &document{id: id, source: op.Source}, func(old *document) error {
-			if create && old != nil {
-				return &VersionConflictError{Index: ix.name, UUID: ix.uuid, Shard: number, ID: id, Version: old.version}
-			}
-			return nil
-		})
+		return e.put(ix, number, copy, &document{id: op.ID, source: op.Source}, op, nil)
 	case shard.Update:
 		return e.update(ix, number, copy, op)
 	case shard.Delete:
-		o, freed := ix.delete(number, copy, op.ID, e.self)
+		o, freed := ix.delete(number, copy, op, e.self)
 		e.stored.give(freed)
 		return o
 	case shard.Get:
@@ -144,19 +141,17 @@ func (e *Engine) update(ix *index, number int, copy int64, op *shard.Operation) 
 		if err != nil {
 			return shard.Outcome{Err: err}
 		}
-		if old != nil && string(source) == string(old.source) {
+		if err := ix.conflict(number, op, old); err != nil {
+			return shard.Outcome{Err: err}
+		}
+		if !u.always && old != nil && string(source) == string(old.source) {
 			return shard.Outcome{Result: string(Noop), Version: old.version, SeqNo: old.seqNo}
 		}
 		stored, err := ix.acceptable(op.ID, source)
 		if err != nil {
 			return shard.Outcome{Err: err}
 		}
-		o := e.put(ix, number, copy, &document{id: op.ID, source: stored}, func(now *document) error {
-			if now != old {
-				return errChanged
-			}
-			return nil
-		})
+		o := e.put(ix, number, copy, &document{id: op.ID, source: stored}, op, old)
 		if !errors.Is(o.Err, errChanged) {
 			return o
 		}
@@ -177,9 +172,9 @@ func (ix *index) writableLocked(number int, copy int64, self shard.Node) error {
 	return nil
 }
 
-// put makes d the newest version of its document unless guard, which is told
-// of the version before it, returns an error.
-func (e *Engine) put(ix *index, number int, copy int64, d *document, guard func(old *document) error) shard.Outcome {
+// put makes d the newest version of its document, if that is as op has it. An update is made of the version before, and fails with
+// errChanged when that is not the one that is there.
+func (e *Engine) put(ix *index, number int, copy int64, d *document, op *shard.Operation, before *document) shard.Outcome {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	if err := ix.writableLocked(number, copy, e.self); err != nil {
@@ -187,7 +182,10 @@ func (e *Engine) put(ix *index, number int, copy int64, d *document, guard func(
 	}
 	s := &ix.stores[number]
 	old := s.byID[d.id]
-	if err := guard(old); err != nil {
+	if op.Kind == shard.Update && old != before {
+		return shard.Outcome{Err: errChanged}
+	}
+	if err := ix.conflict(number, op, old); err != nil {
 		return shard.Outcome{Err: err}
 	}
 	result, growth := Created, d.size()
@@ -196,6 +194,9 @@ func (e *Engine) put(ix *index, number int, copy int64, d *document, guard func(
 		result = Updated
 		growth -= old.size()
 		d.version = old.version + 1
+	}
+	if op.Condition.Versions() {
+		d.version = op.Expected
 	}
 	if err := e.stored.take(growth); err != nil {
 		return shard.Outcome{Err: err}
@@ -206,22 +207,27 @@ func (e *Engine) put(ix *index, number int, copy int64, d *document, guard func(
 }
 
 // delete takes a document out and tells how many bytes that frees.
-func (ix *index) delete(number int, copy int64, id string, self shard.Node) (o shard.Outcome, freed int64) {
+func (ix *index) delete(number int, copy int64, op *shard.Operation, self shard.Node) (o shard.Outcome, freed int64) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	if err := ix.writableLocked(number, copy, self); err != nil {
 		return shard.Outcome{Err: err}, 0
 	}
 	s := &ix.stores[number]
+	old := s.byID[op.ID]
+	if err := ix.conflict(number, op, old); err != nil {
+		return shard.Outcome{Err: err}, 0
+	}
 	o = shard.Outcome{Result: string(NotFound), Version: 1, SeqNo: s.seqNo}
 	s.seqNo++
-	old := s.byID[id]
-	if old == nil {
-		return o, 0
+	if old != nil {
+		s.delete(old)
+		o.Result, o.Version, freed = string(Deleted), old.version+1, old.size()
 	}
-	s.delete(old)
-	o.Result, o.Version = string(Deleted), old.version+1
-	return o, old.size()
+	if op.Condition.Versions() {
+		o.Version = op.Expected
+	}
+	return o, freed
 }
 
 func (ix *index) get(number int, copy int64, id string, self shard.Node) shard.Outcome {

@@ -8,12 +8,12 @@ func (g *gen) update() *request {
 		`{"doc":{"n":9},"upsert":{"n":4,"t":"four"}}`, `{"doc":{},"doc_as_upsert":true}`, `{"doc":{}}`, `{"doc":{"n":9},"detect_noop":false}`, `{"doc":{"n":9},"detect_noop":true}`, `{"doc":{"n":null}}`,
 		`¡{"upsert":{"n":1}}`, `¡{}`, `¡{"doc":[]}`, `¡{"doc":1}`, `¡{"doc":null}`, `¡{"nosuch":1}`, `¡{"doc":{"n":"x"}}`, `¡{"doc":{"n":9},"nosuch":1}`, `¡{"doc":{"n":9},"doc_as_upsert":"maybe"}`,
 		`{"doc":{"n":9},"doc_as_upsert":false}`, `¡{"doc":{"n":9},"upsert":[]}`))
-	r.query = append([]string{"refresh=" + g.one("true", "true", "wait_for")}, g.some(0.05, "timeout=1s", "wait_for_active_shards="+g.one("1", "¡0", "¡x"), "retry_on_conflict="+g.one("2", "0", "¡x"),
-		"routing=a", "lang=painless", "¡if_seq_no="+g.one("0", "7", "-1", "x"), "¡if_seq_no="+g.one("0", "1", "7")+"&if_primary_term="+g.one("1", "2"), "¡version=1", "¡require_alias=true", "_source=false")...)
+	r.query = plainRouting(index, append([]string{"refresh=" + g.one("true", "true", "wait_for")}, g.some(0.05, "timeout=1s", "wait_for_active_shards="+g.one("1", "¡0", "¡x"), "retry_on_conflict="+g.one("2", "0", "¡x"),
+		"routing=a", "¡lang=painless", "¡if_seq_no="+g.one("0", "7", "-1", "x"), "¡if_seq_no="+g.one("0", "1", "7")+"&if_primary_term="+g.one("1", "2"), "¡version=1", "¡require_alias=true", "_source=false")...))
 	return r
 }
 
-// state closes indices and opens them.
+// indexState closes indices and opens them.
 func (g *gen) indexState() *request {
 	r := jsonRequest("POST", g.one("/books", "/logs-1", "/logs-1", "/logs-1", "/made-1", "/l*", "/_all", "/books,logs-1", "¡/nosuch", "¡/nosuch*", "¡/books,nosuch", "¡/Upper", "¡/_x")+g.one("/_close", "/_open"), "")
 	r.query = append(g.expansion(), g.some(0.06, "timeout=5s", "wait_for_active_shards="+g.one("1", "0", "¡x"), "cluster_manager_timeout=5s")...)

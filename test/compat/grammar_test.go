@@ -1,13 +1,14 @@
 package compat_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 )
 
-// rule draws the requests of one kind: mostly one, for a scroll all of its pages.
+// rule draws the requests of one kind: mostly one, for a scroll all of its pages. Without a kind, each request brings its own.
 type rule struct {
 	kind   string
 	weight int
@@ -38,6 +39,7 @@ func rules() []rule {
 		{"nodes", 5, one((*gen).nodes)},
 		{"nodes-stats", 4, one((*gen).nodesStats)},
 		{"cat", 11, one((*gen).cat)},
+		{"", 5, (*gen).known},
 	}
 }
 
@@ -67,7 +69,7 @@ func sequence(seed, number uint64) []*request {
 				drawnNow = rule.draw(g)
 			}
 			for _, r := range drawnNow {
-				r.kind = rule.kind
+				r.kind = cmp.Or(rule.kind, r.kind)
 				if r.oddities() == 0 && g.chance(0.65) {
 					g.mutate(r)
 				}
@@ -376,7 +378,20 @@ func (g *gen) searchBody() string {
 				`"stats":["a"]`, `"ext":{}`, `¡"slice":{"id":0,"max":2}`, `¡"pit":{"id":"x"}`, `"track_scores":true`, `¡"nosuch":1`, `¡"nosuch":{}`, `¡"nosuch":[]`, `¡"sizee":1`, `"include_named_queries_score":true`, `¡"derived":{}`, `¡"search_pipeline":"x"`))
 		}
 	}
-	return "{" + strings.Join(parts, ",") + "}"
+	return "{" + strings.Join(distinct(parts), ",") + "}"
+}
+
+// distinct leaves out members that have the name of an earlier one.
+func distinct(parts []string) []string {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(parts, func(part string) bool {
+		t := must(parse("{" + strings.ReplaceAll(part, odd, "") + "}"))
+		twice := slices.ContainsFunc(t.members, func(m member) bool { return seen[m.name] })
+		for _, m := range t.members {
+			seen[m.name] = true
+		}
+		return twice
+	})
 }
 
 func (g *gen) searchParams() []string {

@@ -60,7 +60,8 @@ func (h *holder) Write(ctx context.Context, r *shard.WriteRequest) (*shard.Write
 	}
 	request := &clusterpb.WriteRequest{Copy: toCopy(r.Copy), Primary: r.Primary, Operations: make([]*clusterpb.Operation, len(r.Operations))}
 	for i, o := range r.Operations {
-		request.Operations[i] = &clusterpb.Operation{Kind: toOperationKind(o.Kind), Id: o.ID, Source: o.Source, Version: o.Version, SeqNo: o.SeqNo}
+		request.Operations[i] = &clusterpb.Operation{Kind: toOperationKind(o.Kind), Id: o.ID, Source: o.Source, Version: o.Version, SeqNo: o.SeqNo,
+			Condition: toCondition(o.Condition), Expected: o.Expected}
 	}
 	a, err := client.Write(rpc, request)
 	if err != nil {
@@ -127,6 +128,7 @@ func (s *Server) Write(ctx context.Context, r *clusterpb.WriteRequest) (*cluster
 	for i, o := range r.GetOperations() {
 		request.Operations[i] = shard.Operation{
 			Kind: fromOperationKind(o.GetKind()), ID: o.GetId(), Source: o.GetSource(), Version: o.GetVersion(), SeqNo: o.GetSeqNo(),
+			Condition: fromCondition(o.GetCondition()), Expected: o.GetExpected(),
 		}
 	}
 	result, err := s.handlers.Copies.Write(ctx, request)
@@ -187,6 +189,34 @@ func toCopy(c shard.Copy) *clusterpb.Copy {
 
 func fromCopy(c *clusterpb.Copy) shard.Copy {
 	return shard.Copy{Shard: fromShardID(c.GetShard()), UUID: c.GetUuid(), Number: c.GetNumber()}
+}
+
+// toCondition says how each condition travels.
+func toCondition(c shard.Condition) clusterpb.OperationCondition {
+	switch c {
+	case shard.LastChange:
+		return clusterpb.OperationCondition_OPERATION_CONDITION_LAST_CHANGE
+	case shard.NewerVersion:
+		return clusterpb.OperationCondition_OPERATION_CONDITION_NEWER_VERSION
+	case shard.NotOlderVersion:
+		return clusterpb.OperationCondition_OPERATION_CONDITION_NOT_OLDER_VERSION
+	}
+	return clusterpb.OperationCondition_OPERATION_CONDITION_UNSPECIFIED
+}
+
+// fromCondition is the way back; shard.Unknown, which is refused, for one that this version does not know.
+func fromCondition(c clusterpb.OperationCondition) shard.Condition {
+	switch c {
+	case clusterpb.OperationCondition_OPERATION_CONDITION_UNSPECIFIED:
+		return shard.Always
+	case clusterpb.OperationCondition_OPERATION_CONDITION_LAST_CHANGE:
+		return shard.LastChange
+	case clusterpb.OperationCondition_OPERATION_CONDITION_NEWER_VERSION:
+		return shard.NewerVersion
+	case clusterpb.OperationCondition_OPERATION_CONDITION_NOT_OLDER_VERSION:
+		return shard.NotOlderVersion
+	}
+	return shard.Unknown
 }
 
 // toOperationKind says how each kind of operation travels. The numbers there never change; those in memory may.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -228,6 +229,31 @@ func TestEnginesOverTheNetwork(t *testing.T) {
 	}
 	if d, err := b.Document("single", "c7"); err != nil || !d.Found || string(d.Source) != `{"n":7}` {
 		t.Errorf("a document: %+v, %v", d, err)
+	}
+	for _, through := range nodes { // conditions travel with what they are conditions of
+		d, err := through.Document("logs", "a1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			parameters map[string]string
+			conflict   bool
+		}{
+			{map[string]string{"if_seq_no": strconv.FormatInt(d.SeqNo+1, 10), "if_primary_term": "1"}, true},
+			{map[string]string{"version": strconv.FormatInt(d.Version, 10), "version_type": "external"}, true},
+			{map[string]string{"version": strconv.FormatInt(d.Version, 10), "version_type": "external_gte"}, false},
+		} {
+			var when stub.Condition
+			for name, value := range c.parameters {
+				if err := when.Set(name, value); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := through.PutDocument("logs", "a1", d.Source, false, when)
+			if _, conflict := errors.AsType[*stub.VersionConflictError](err); conflict != c.conflict || err != nil && !conflict {
+				t.Errorf("through %s, when %v: %v; a conflict was wanted: %v", through.self.ID, c.parameters, err, c.conflict)
+			}
+		}
 	}
 
 	// A search that is cancelled stops everywhere.

@@ -15,7 +15,6 @@ import (
 
 // session is one side's stream. It implements [tier.Stream].
 type session struct {
-	*sender
 	frames frames
 	why    func(error) error // what an error of the frames means
 	finish func()            // ends the call
@@ -33,17 +32,29 @@ type frames interface {
 }
 
 func newSession(f frames, why func(error) error, finish func()) *session {
-	s := &session{frames: f, why: why, finish: finish, done: make(chan struct{})}
-	s.sender = newSender(s.sendFrame)
-	return s
+	return &session{frames: f, why: why, finish: finish, done: make(chan struct{})}
 }
 
-func (s *session) sendFrame(b tier.Batch) error {
-	err := s.frames.Send(&clusterpb.SessionFrame{Frame: &clusterpb.SessionFrame_Batch{Batch: toBatch(b.Revision, b.Envelopes)}})
-	if err != nil {
-		return s.explain(err)
+// maxFrame is how many envelopes travel in one frame.
+const maxFrame = 1024
+
+// Send passes a batch on, in as many frames as it takes. An error is the end of the stream; nil does not say that the batch has arrived.
+func (s *session) Send(b tier.Batch) error {
+	for {
+		select {
+		case <-s.done: // a call that this side has ended may take frames without a word
+			return ErrClosed
+		default:
+		}
+		n := min(len(b.Envelopes), maxFrame)
+		batch := toBatch(b.Revision, b.Envelopes[:n])
+		if err := s.frames.Send(&clusterpb.SessionFrame{Frame: &clusterpb.SessionFrame_Batch{Batch: batch}}); err != nil {
+			return s.explain(err)
+		}
+		if b.Envelopes = b.Envelopes[n:]; len(b.Envelopes) == 0 {
+			return nil
+		}
 	}
-	return nil
 }
 
 // Receive waits for the other side's next batch. An error is the end of the stream.
@@ -51,9 +62,7 @@ func (s *session) Receive() (tier.Batch, error) {
 	for {
 		f, err := s.frames.Recv()
 		if err != nil {
-			err = s.explain(err)
-			s.end(err)
-			return tier.Batch{}, err
+			return tier.Batch{}, s.explain(err)
 		}
 		if b := f.GetBatch(); b != nil { // other frames are of a newer node
 			return fromBatch(b), nil
@@ -65,7 +74,6 @@ func (s *session) Receive() (tier.Batch, error) {
 func (s *session) Close() {
 	s.closed.Do(func() {
 		close(s.done)
-		s.end(ErrClosed)
 		s.finish()
 	})
 }

@@ -158,6 +158,58 @@ func (OperationKind) EnumDescriptor() ([]byte, []int) {
 	return file_internal_cluster_peer_clusterpb_cluster_proto_rawDescGZIP(), []int{1}
 }
 
+type OperationCondition int32
+
+const (
+	OperationCondition_OPERATION_CONDITION_UNSPECIFIED       OperationCondition = 0 // none
+	OperationCondition_OPERATION_CONDITION_LAST_CHANGE       OperationCondition = 1
+	OperationCondition_OPERATION_CONDITION_NEWER_VERSION     OperationCondition = 2
+	OperationCondition_OPERATION_CONDITION_NOT_OLDER_VERSION OperationCondition = 3
+)
+
+// Enum value maps for OperationCondition.
+var (
+	OperationCondition_name = map[int32]string{
+		0: "OPERATION_CONDITION_UNSPECIFIED",
+		1: "OPERATION_CONDITION_LAST_CHANGE",
+		2: "OPERATION_CONDITION_NEWER_VERSION",
+		3: "OPERATION_CONDITION_NOT_OLDER_VERSION",
+	}
+	OperationCondition_value = map[string]int32{
+		"OPERATION_CONDITION_UNSPECIFIED":       0,
+		"OPERATION_CONDITION_LAST_CHANGE":       1,
+		"OPERATION_CONDITION_NEWER_VERSION":     2,
+		"OPERATION_CONDITION_NOT_OLDER_VERSION": 3,
+	}
+)
+
+func (x OperationCondition) Enum() *OperationCondition {
+	p := new(OperationCondition)
+	*p = x
+	return p
+}
+
+func (x OperationCondition) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (OperationCondition) Descriptor() protoreflect.EnumDescriptor {
+	return file_internal_cluster_peer_clusterpb_cluster_proto_enumTypes[2].Descriptor()
+}
+
+func (OperationCondition) Type() protoreflect.EnumType {
+	return &file_internal_cluster_peer_clusterpb_cluster_proto_enumTypes[2]
+}
+
+func (x OperationCondition) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use OperationCondition.Descriptor instead.
+func (OperationCondition) EnumDescriptor() ([]byte, []int) {
+	return file_internal_cluster_peer_clusterpb_cluster_proto_rawDescGZIP(), []int{2}
+}
+
 type Member struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Id               string                 `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"`
@@ -2398,6 +2450,8 @@ type Operation struct {
 	Source        []byte                 `protobuf:"bytes,3,opt,name=source" json:"source,omitempty"`
 	Version       int64                  `protobuf:"varint,4,opt,name=version" json:"version,omitempty"` // to a replica: what the primary has given it
 	SeqNo         int64                  `protobuf:"varint,5,opt,name=seq_no,json=seqNo" json:"seq_no,omitempty"`
+	Condition     OperationCondition     `protobuf:"varint,6,opt,name=condition,enum=wlmserver.cluster.v1.OperationCondition" json:"condition,omitempty"` // of what the document is before it
+	Expected      int64                  `protobuf:"varint,7,opt,name=expected" json:"expected,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2463,6 +2517,20 @@ func (x *Operation) GetVersion() int64 {
 func (x *Operation) GetSeqNo() int64 {
 	if x != nil {
 		return x.SeqNo
+	}
+	return 0
+}
+
+func (x *Operation) GetCondition() OperationCondition {
+	if x != nil {
+		return x.Condition
+	}
+	return OperationCondition_OPERATION_CONDITION_UNSPECIFIED
+}
+
+func (x *Operation) GetExpected() int64 {
+	if x != nil {
+		return x.Expected
 	}
 	return 0
 }
@@ -3122,13 +3190,15 @@ const file_internal_cluster_peer_clusterpb_cluster_proto_rawDesc = "" +
 	"\x04Copy\x123\n" +
 	"\x05shard\x18\x01 \x01(\v2\x1d.wlmserver.cluster.v1.ShardIDR\x05shard\x12\x12\n" +
 	"\x04uuid\x18\x02 \x01(\tR\x04uuid\x12\x16\n" +
-	"\x06number\x18\x03 \x01(\x03R\x06number\"\x9d\x01\n" +
+	"\x06number\x18\x03 \x01(\x03R\x06number\"\x81\x02\n" +
 	"\tOperation\x127\n" +
 	"\x04kind\x18\x01 \x01(\x0e2#.wlmserver.cluster.v1.OperationKindR\x04kind\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x16\n" +
 	"\x06source\x18\x03 \x01(\fR\x06source\x12\x18\n" +
 	"\aversion\x18\x04 \x01(\x03R\aversion\x12\x15\n" +
-	"\x06seq_no\x18\x05 \x01(\x03R\x05seqNo\"\x99\x01\n" +
+	"\x06seq_no\x18\x05 \x01(\x03R\x05seqNo\x12F\n" +
+	"\tcondition\x18\x06 \x01(\x0e2(.wlmserver.cluster.v1.OperationConditionR\tcondition\x12\x1a\n" +
+	"\bexpected\x18\a \x01(\x03R\bexpected\"\x99\x01\n" +
 	"\fWriteRequest\x12.\n" +
 	"\x04copy\x18\x01 \x01(\v2\x1a.wlmserver.cluster.v1.CopyR\x04copy\x12\x18\n" +
 	"\aprimary\x18\x02 \x01(\x03R\aprimary\x12?\n" +
@@ -3187,7 +3257,12 @@ const file_internal_cluster_peer_clusterpb_cluster_proto_rawDesc = "" +
 	"\x15OPERATION_KIND_CREATE\x10\x02\x12\x19\n" +
 	"\x15OPERATION_KIND_UPDATE\x10\x03\x12\x19\n" +
 	"\x15OPERATION_KIND_DELETE\x10\x04\x12\x16\n" +
-	"\x12OPERATION_KIND_GET\x10\x052\xa6\x05\n" +
+	"\x12OPERATION_KIND_GET\x10\x05*\xb0\x01\n" +
+	"\x12OperationCondition\x12#\n" +
+	"\x1fOPERATION_CONDITION_UNSPECIFIED\x10\x00\x12#\n" +
+	"\x1fOPERATION_CONDITION_LAST_CHANGE\x10\x01\x12%\n" +
+	"!OPERATION_CONDITION_NEWER_VERSION\x10\x02\x12)\n" +
+	"%OPERATION_CONDITION_NOT_OLDER_VERSION\x10\x032\xa6\x05\n" +
 	"\x04Peer\x12U\n" +
 	"\aSession\x12\".wlmserver.cluster.v1.SessionFrame\x1a\".wlmserver.cluster.v1.SessionFrame(\x010\x01\x12N\n" +
 	"\x05Local\x12\".wlmserver.cluster.v1.LocalRequest\x1a!.wlmserver.cluster.v1.LocalAnswer\x12N\n" +
@@ -3210,124 +3285,126 @@ func file_internal_cluster_peer_clusterpb_cluster_proto_rawDescGZIP() []byte {
 	return file_internal_cluster_peer_clusterpb_cluster_proto_rawDescData
 }
 
-var file_internal_cluster_peer_clusterpb_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_internal_cluster_peer_clusterpb_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
 var file_internal_cluster_peer_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_internal_cluster_peer_clusterpb_cluster_proto_goTypes = []any{
 	(Kind)(0),                   // 0: wlmserver.cluster.v1.Kind
 	(OperationKind)(0),          // 1: wlmserver.cluster.v1.OperationKind
-	(*Member)(nil),              // 2: wlmserver.cluster.v1.Member
-	(*SessionFrame)(nil),        // 3: wlmserver.cluster.v1.SessionFrame
-	(*Open)(nil),                // 4: wlmserver.cluster.v1.Open
-	(*Opened)(nil),              // 5: wlmserver.cluster.v1.Opened
-	(*Batch)(nil),               // 6: wlmserver.cluster.v1.Batch
-	(*Envelope)(nil),            // 7: wlmserver.cluster.v1.Envelope
-	(*Bucket)(nil),              // 8: wlmserver.cluster.v1.Bucket
-	(*Permit)(nil),              // 9: wlmserver.cluster.v1.Permit
-	(*LocalRequest)(nil),        // 10: wlmserver.cluster.v1.LocalRequest
-	(*Header)(nil),              // 11: wlmserver.cluster.v1.Header
-	(*LocalAnswer)(nil),         // 12: wlmserver.cluster.v1.LocalAnswer
-	(*AwaitRequest)(nil),        // 13: wlmserver.cluster.v1.AwaitRequest
-	(*AwaitAnswer)(nil),         // 14: wlmserver.cluster.v1.AwaitAnswer
-	(*ShardCall)(nil),           // 15: wlmserver.cluster.v1.ShardCall
-	(*ShardAnswer)(nil),         // 16: wlmserver.cluster.v1.ShardAnswer
-	(*Cancel)(nil),              // 17: wlmserver.cluster.v1.Cancel
-	(*Cancelling)(nil),          // 18: wlmserver.cluster.v1.Cancelling
-	(*ShardID)(nil),             // 19: wlmserver.cluster.v1.ShardID
-	(*Task)(nil),                // 20: wlmserver.cluster.v1.Task
-	(*Sort)(nil),                // 21: wlmserver.cluster.v1.Sort
-	(*Query)(nil),               // 22: wlmserver.cluster.v1.Query
-	(*InlineFetch)(nil),         // 23: wlmserver.cluster.v1.InlineFetch
-	(*Fetch)(nil),               // 24: wlmserver.cluster.v1.Fetch
-	(*Work)(nil),                // 25: wlmserver.cluster.v1.Work
-	(*Usage)(nil),               // 26: wlmserver.cluster.v1.Usage
-	(*QueryResult)(nil),         // 27: wlmserver.cluster.v1.QueryResult
-	(*Hit)(nil),                 // 28: wlmserver.cluster.v1.Hit
-	(*Key)(nil),                 // 29: wlmserver.cluster.v1.Key
-	(*FetchResult)(nil),         // 30: wlmserver.cluster.v1.FetchResult
-	(*Document)(nil),            // 31: wlmserver.cluster.v1.Document
-	(*Failure)(nil),             // 32: wlmserver.cluster.v1.Failure
-	(*CloseReadersRequest)(nil), // 33: wlmserver.cluster.v1.CloseReadersRequest
-	(*CloseReadersAnswer)(nil),  // 34: wlmserver.cluster.v1.CloseReadersAnswer
-	(*Copy)(nil),                // 35: wlmserver.cluster.v1.Copy
-	(*Operation)(nil),           // 36: wlmserver.cluster.v1.Operation
-	(*WriteRequest)(nil),        // 37: wlmserver.cluster.v1.WriteRequest
-	(*WriteAnswer)(nil),         // 38: wlmserver.cluster.v1.WriteAnswer
-	(*Outcome)(nil),             // 39: wlmserver.cluster.v1.Outcome
-	(*ReadRequest)(nil),         // 40: wlmserver.cluster.v1.ReadRequest
-	(*ReadAnswer)(nil),          // 41: wlmserver.cluster.v1.ReadAnswer
-	(*MeasureRequest)(nil),      // 42: wlmserver.cluster.v1.MeasureRequest
-	(*MeasureAnswer)(nil),       // 43: wlmserver.cluster.v1.MeasureAnswer
-	(*Size)(nil),                // 44: wlmserver.cluster.v1.Size
+	(OperationCondition)(0),     // 2: wlmserver.cluster.v1.OperationCondition
+	(*Member)(nil),              // 3: wlmserver.cluster.v1.Member
+	(*SessionFrame)(nil),        // 4: wlmserver.cluster.v1.SessionFrame
+	(*Open)(nil),                // 5: wlmserver.cluster.v1.Open
+	(*Opened)(nil),              // 6: wlmserver.cluster.v1.Opened
+	(*Batch)(nil),               // 7: wlmserver.cluster.v1.Batch
+	(*Envelope)(nil),            // 8: wlmserver.cluster.v1.Envelope
+	(*Bucket)(nil),              // 9: wlmserver.cluster.v1.Bucket
+	(*Permit)(nil),              // 10: wlmserver.cluster.v1.Permit
+	(*LocalRequest)(nil),        // 11: wlmserver.cluster.v1.LocalRequest
+	(*Header)(nil),              // 12: wlmserver.cluster.v1.Header
+	(*LocalAnswer)(nil),         // 13: wlmserver.cluster.v1.LocalAnswer
+	(*AwaitRequest)(nil),        // 14: wlmserver.cluster.v1.AwaitRequest
+	(*AwaitAnswer)(nil),         // 15: wlmserver.cluster.v1.AwaitAnswer
+	(*ShardCall)(nil),           // 16: wlmserver.cluster.v1.ShardCall
+	(*ShardAnswer)(nil),         // 17: wlmserver.cluster.v1.ShardAnswer
+	(*Cancel)(nil),              // 18: wlmserver.cluster.v1.Cancel
+	(*Cancelling)(nil),          // 19: wlmserver.cluster.v1.Cancelling
+	(*ShardID)(nil),             // 20: wlmserver.cluster.v1.ShardID
+	(*Task)(nil),                // 21: wlmserver.cluster.v1.Task
+	(*Sort)(nil),                // 22: wlmserver.cluster.v1.Sort
+	(*Query)(nil),               // 23: wlmserver.cluster.v1.Query
+	(*InlineFetch)(nil),         // 24: wlmserver.cluster.v1.InlineFetch
+	(*Fetch)(nil),               // 25: wlmserver.cluster.v1.Fetch
+	(*Work)(nil),                // 26: wlmserver.cluster.v1.Work
+	(*Usage)(nil),               // 27: wlmserver.cluster.v1.Usage
+	(*QueryResult)(nil),         // 28: wlmserver.cluster.v1.QueryResult
+	(*Hit)(nil),                 // 29: wlmserver.cluster.v1.Hit
+	(*Key)(nil),                 // 30: wlmserver.cluster.v1.Key
+	(*FetchResult)(nil),         // 31: wlmserver.cluster.v1.FetchResult
+	(*Document)(nil),            // 32: wlmserver.cluster.v1.Document
+	(*Failure)(nil),             // 33: wlmserver.cluster.v1.Failure
+	(*CloseReadersRequest)(nil), // 34: wlmserver.cluster.v1.CloseReadersRequest
+	(*CloseReadersAnswer)(nil),  // 35: wlmserver.cluster.v1.CloseReadersAnswer
+	(*Copy)(nil),                // 36: wlmserver.cluster.v1.Copy
+	(*Operation)(nil),           // 37: wlmserver.cluster.v1.Operation
+	(*WriteRequest)(nil),        // 38: wlmserver.cluster.v1.WriteRequest
+	(*WriteAnswer)(nil),         // 39: wlmserver.cluster.v1.WriteAnswer
+	(*Outcome)(nil),             // 40: wlmserver.cluster.v1.Outcome
+	(*ReadRequest)(nil),         // 41: wlmserver.cluster.v1.ReadRequest
+	(*ReadAnswer)(nil),          // 42: wlmserver.cluster.v1.ReadAnswer
+	(*MeasureRequest)(nil),      // 43: wlmserver.cluster.v1.MeasureRequest
+	(*MeasureAnswer)(nil),       // 44: wlmserver.cluster.v1.MeasureAnswer
+	(*Size)(nil),                // 45: wlmserver.cluster.v1.Size
 }
 var file_internal_cluster_peer_clusterpb_cluster_proto_depIdxs = []int32{
-	4,  // 0: wlmserver.cluster.v1.SessionFrame.open:type_name -> wlmserver.cluster.v1.Open
-	5,  // 1: wlmserver.cluster.v1.SessionFrame.opened:type_name -> wlmserver.cluster.v1.Opened
-	6,  // 2: wlmserver.cluster.v1.SessionFrame.batch:type_name -> wlmserver.cluster.v1.Batch
-	2,  // 3: wlmserver.cluster.v1.Open.from:type_name -> wlmserver.cluster.v1.Member
-	7,  // 4: wlmserver.cluster.v1.Batch.envelopes:type_name -> wlmserver.cluster.v1.Envelope
-	8,  // 5: wlmserver.cluster.v1.Envelope.bucket:type_name -> wlmserver.cluster.v1.Bucket
+	5,  // 0: wlmserver.cluster.v1.SessionFrame.open:type_name -> wlmserver.cluster.v1.Open
+	6,  // 1: wlmserver.cluster.v1.SessionFrame.opened:type_name -> wlmserver.cluster.v1.Opened
+	7,  // 2: wlmserver.cluster.v1.SessionFrame.batch:type_name -> wlmserver.cluster.v1.Batch
+	3,  // 3: wlmserver.cluster.v1.Open.from:type_name -> wlmserver.cluster.v1.Member
+	8,  // 4: wlmserver.cluster.v1.Batch.envelopes:type_name -> wlmserver.cluster.v1.Envelope
+	9,  // 5: wlmserver.cluster.v1.Envelope.bucket:type_name -> wlmserver.cluster.v1.Bucket
 	0,  // 6: wlmserver.cluster.v1.Envelope.kind:type_name -> wlmserver.cluster.v1.Kind
-	9,  // 7: wlmserver.cluster.v1.Envelope.permit:type_name -> wlmserver.cluster.v1.Permit
-	9,  // 8: wlmserver.cluster.v1.Envelope.held:type_name -> wlmserver.cluster.v1.Permit
-	11, // 9: wlmserver.cluster.v1.LocalRequest.header:type_name -> wlmserver.cluster.v1.Header
-	22, // 10: wlmserver.cluster.v1.ShardCall.query:type_name -> wlmserver.cluster.v1.Query
-	24, // 11: wlmserver.cluster.v1.ShardCall.fetch:type_name -> wlmserver.cluster.v1.Fetch
-	17, // 12: wlmserver.cluster.v1.ShardCall.cancel:type_name -> wlmserver.cluster.v1.Cancel
-	27, // 13: wlmserver.cluster.v1.ShardAnswer.query:type_name -> wlmserver.cluster.v1.QueryResult
-	30, // 14: wlmserver.cluster.v1.ShardAnswer.fetch:type_name -> wlmserver.cluster.v1.FetchResult
-	32, // 15: wlmserver.cluster.v1.ShardAnswer.failure:type_name -> wlmserver.cluster.v1.Failure
-	18, // 16: wlmserver.cluster.v1.ShardAnswer.cancelling:type_name -> wlmserver.cluster.v1.Cancelling
-	32, // 17: wlmserver.cluster.v1.Cancel.why:type_name -> wlmserver.cluster.v1.Failure
-	19, // 18: wlmserver.cluster.v1.Query.shard:type_name -> wlmserver.cluster.v1.ShardID
-	20, // 19: wlmserver.cluster.v1.Query.parent:type_name -> wlmserver.cluster.v1.Task
-	21, // 20: wlmserver.cluster.v1.Query.sort:type_name -> wlmserver.cluster.v1.Sort
-	23, // 21: wlmserver.cluster.v1.Query.fetch:type_name -> wlmserver.cluster.v1.InlineFetch
-	25, // 22: wlmserver.cluster.v1.Query.work:type_name -> wlmserver.cluster.v1.Work
-	25, // 23: wlmserver.cluster.v1.InlineFetch.work:type_name -> wlmserver.cluster.v1.Work
-	19, // 24: wlmserver.cluster.v1.Fetch.shard:type_name -> wlmserver.cluster.v1.ShardID
-	20, // 25: wlmserver.cluster.v1.Fetch.parent:type_name -> wlmserver.cluster.v1.Task
-	25, // 26: wlmserver.cluster.v1.Fetch.work:type_name -> wlmserver.cluster.v1.Work
-	28, // 27: wlmserver.cluster.v1.QueryResult.hits:type_name -> wlmserver.cluster.v1.Hit
-	31, // 28: wlmserver.cluster.v1.QueryResult.fetched:type_name -> wlmserver.cluster.v1.Document
-	26, // 29: wlmserver.cluster.v1.QueryResult.usage:type_name -> wlmserver.cluster.v1.Usage
-	29, // 30: wlmserver.cluster.v1.Hit.keys:type_name -> wlmserver.cluster.v1.Key
-	31, // 31: wlmserver.cluster.v1.FetchResult.documents:type_name -> wlmserver.cluster.v1.Document
-	26, // 32: wlmserver.cluster.v1.FetchResult.usage:type_name -> wlmserver.cluster.v1.Usage
-	19, // 33: wlmserver.cluster.v1.Copy.shard:type_name -> wlmserver.cluster.v1.ShardID
+	10, // 7: wlmserver.cluster.v1.Envelope.permit:type_name -> wlmserver.cluster.v1.Permit
+	10, // 8: wlmserver.cluster.v1.Envelope.held:type_name -> wlmserver.cluster.v1.Permit
+	12, // 9: wlmserver.cluster.v1.LocalRequest.header:type_name -> wlmserver.cluster.v1.Header
+	23, // 10: wlmserver.cluster.v1.ShardCall.query:type_name -> wlmserver.cluster.v1.Query
+	25, // 11: wlmserver.cluster.v1.ShardCall.fetch:type_name -> wlmserver.cluster.v1.Fetch
+	18, // 12: wlmserver.cluster.v1.ShardCall.cancel:type_name -> wlmserver.cluster.v1.Cancel
+	28, // 13: wlmserver.cluster.v1.ShardAnswer.query:type_name -> wlmserver.cluster.v1.QueryResult
+	31, // 14: wlmserver.cluster.v1.ShardAnswer.fetch:type_name -> wlmserver.cluster.v1.FetchResult
+	33, // 15: wlmserver.cluster.v1.ShardAnswer.failure:type_name -> wlmserver.cluster.v1.Failure
+	19, // 16: wlmserver.cluster.v1.ShardAnswer.cancelling:type_name -> wlmserver.cluster.v1.Cancelling
+	33, // 17: wlmserver.cluster.v1.Cancel.why:type_name -> wlmserver.cluster.v1.Failure
+	20, // 18: wlmserver.cluster.v1.Query.shard:type_name -> wlmserver.cluster.v1.ShardID
+	21, // 19: wlmserver.cluster.v1.Query.parent:type_name -> wlmserver.cluster.v1.Task
+	22, // 20: wlmserver.cluster.v1.Query.sort:type_name -> wlmserver.cluster.v1.Sort
+	24, // 21: wlmserver.cluster.v1.Query.fetch:type_name -> wlmserver.cluster.v1.InlineFetch
+	26, // 22: wlmserver.cluster.v1.Query.work:type_name -> wlmserver.cluster.v1.Work
+	26, // 23: wlmserver.cluster.v1.InlineFetch.work:type_name -> wlmserver.cluster.v1.Work
+	20, // 24: wlmserver.cluster.v1.Fetch.shard:type_name -> wlmserver.cluster.v1.ShardID
+	21, // 25: wlmserver.cluster.v1.Fetch.parent:type_name -> wlmserver.cluster.v1.Task
+	26, // 26: wlmserver.cluster.v1.Fetch.work:type_name -> wlmserver.cluster.v1.Work
+	29, // 27: wlmserver.cluster.v1.QueryResult.hits:type_name -> wlmserver.cluster.v1.Hit
+	32, // 28: wlmserver.cluster.v1.QueryResult.fetched:type_name -> wlmserver.cluster.v1.Document
+	27, // 29: wlmserver.cluster.v1.QueryResult.usage:type_name -> wlmserver.cluster.v1.Usage
+	30, // 30: wlmserver.cluster.v1.Hit.keys:type_name -> wlmserver.cluster.v1.Key
+	32, // 31: wlmserver.cluster.v1.FetchResult.documents:type_name -> wlmserver.cluster.v1.Document
+	27, // 32: wlmserver.cluster.v1.FetchResult.usage:type_name -> wlmserver.cluster.v1.Usage
+	20, // 33: wlmserver.cluster.v1.Copy.shard:type_name -> wlmserver.cluster.v1.ShardID
 	1,  // 34: wlmserver.cluster.v1.Operation.kind:type_name -> wlmserver.cluster.v1.OperationKind
-	35, // 35: wlmserver.cluster.v1.WriteRequest.copy:type_name -> wlmserver.cluster.v1.Copy
-	36, // 36: wlmserver.cluster.v1.WriteRequest.operations:type_name -> wlmserver.cluster.v1.Operation
-	39, // 37: wlmserver.cluster.v1.WriteAnswer.outcomes:type_name -> wlmserver.cluster.v1.Outcome
-	32, // 38: wlmserver.cluster.v1.WriteAnswer.failure:type_name -> wlmserver.cluster.v1.Failure
-	32, // 39: wlmserver.cluster.v1.Outcome.failure:type_name -> wlmserver.cluster.v1.Failure
-	35, // 40: wlmserver.cluster.v1.ReadRequest.copy:type_name -> wlmserver.cluster.v1.Copy
-	31, // 41: wlmserver.cluster.v1.ReadAnswer.documents:type_name -> wlmserver.cluster.v1.Document
-	32, // 42: wlmserver.cluster.v1.ReadAnswer.failure:type_name -> wlmserver.cluster.v1.Failure
-	19, // 43: wlmserver.cluster.v1.MeasureRequest.shards:type_name -> wlmserver.cluster.v1.ShardID
-	44, // 44: wlmserver.cluster.v1.MeasureAnswer.sizes:type_name -> wlmserver.cluster.v1.Size
-	32, // 45: wlmserver.cluster.v1.MeasureAnswer.failure:type_name -> wlmserver.cluster.v1.Failure
-	19, // 46: wlmserver.cluster.v1.Size.shard:type_name -> wlmserver.cluster.v1.ShardID
-	3,  // 47: wlmserver.cluster.v1.Peer.Session:input_type -> wlmserver.cluster.v1.SessionFrame
-	10, // 48: wlmserver.cluster.v1.Peer.Local:input_type -> wlmserver.cluster.v1.LocalRequest
-	13, // 49: wlmserver.cluster.v1.Peer.Await:input_type -> wlmserver.cluster.v1.AwaitRequest
-	15, // 50: wlmserver.cluster.v1.Peer.Shard:input_type -> wlmserver.cluster.v1.ShardCall
-	33, // 51: wlmserver.cluster.v1.Peer.CloseReaders:input_type -> wlmserver.cluster.v1.CloseReadersRequest
-	37, // 52: wlmserver.cluster.v1.Peer.Write:input_type -> wlmserver.cluster.v1.WriteRequest
-	40, // 53: wlmserver.cluster.v1.Peer.Read:input_type -> wlmserver.cluster.v1.ReadRequest
-	42, // 54: wlmserver.cluster.v1.Peer.Measure:input_type -> wlmserver.cluster.v1.MeasureRequest
-	3,  // 55: wlmserver.cluster.v1.Peer.Session:output_type -> wlmserver.cluster.v1.SessionFrame
-	12, // 56: wlmserver.cluster.v1.Peer.Local:output_type -> wlmserver.cluster.v1.LocalAnswer
-	14, // 57: wlmserver.cluster.v1.Peer.Await:output_type -> wlmserver.cluster.v1.AwaitAnswer
-	16, // 58: wlmserver.cluster.v1.Peer.Shard:output_type -> wlmserver.cluster.v1.ShardAnswer
-	34, // 59: wlmserver.cluster.v1.Peer.CloseReaders:output_type -> wlmserver.cluster.v1.CloseReadersAnswer
-	38, // 60: wlmserver.cluster.v1.Peer.Write:output_type -> wlmserver.cluster.v1.WriteAnswer
-	41, // 61: wlmserver.cluster.v1.Peer.Read:output_type -> wlmserver.cluster.v1.ReadAnswer
-	43, // 62: wlmserver.cluster.v1.Peer.Measure:output_type -> wlmserver.cluster.v1.MeasureAnswer
-	55, // [55:63] is the sub-list for method output_type
-	47, // [47:55] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	2,  // 35: wlmserver.cluster.v1.Operation.condition:type_name -> wlmserver.cluster.v1.OperationCondition
+	36, // 36: wlmserver.cluster.v1.WriteRequest.copy:type_name -> wlmserver.cluster.v1.Copy
+	37, // 37: wlmserver.cluster.v1.WriteRequest.operations:type_name -> wlmserver.cluster.v1.Operation
+	40, // 38: wlmserver.cluster.v1.WriteAnswer.outcomes:type_name -> wlmserver.cluster.v1.Outcome
+	33, // 39: wlmserver.cluster.v1.WriteAnswer.failure:type_name -> wlmserver.cluster.v1.Failure
+	33, // 40: wlmserver.cluster.v1.Outcome.failure:type_name -> wlmserver.cluster.v1.Failure
+	36, // 41: wlmserver.cluster.v1.ReadRequest.copy:type_name -> wlmserver.cluster.v1.Copy
+	32, // 42: wlmserver.cluster.v1.ReadAnswer.documents:type_name -> wlmserver.cluster.v1.Document
+	33, // 43: wlmserver.cluster.v1.ReadAnswer.failure:type_name -> wlmserver.cluster.v1.Failure
+	20, // 44: wlmserver.cluster.v1.MeasureRequest.shards:type_name -> wlmserver.cluster.v1.ShardID
+	45, // 45: wlmserver.cluster.v1.MeasureAnswer.sizes:type_name -> wlmserver.cluster.v1.Size
+	33, // 46: wlmserver.cluster.v1.MeasureAnswer.failure:type_name -> wlmserver.cluster.v1.Failure
+	20, // 47: wlmserver.cluster.v1.Size.shard:type_name -> wlmserver.cluster.v1.ShardID
+	4,  // 48: wlmserver.cluster.v1.Peer.Session:input_type -> wlmserver.cluster.v1.SessionFrame
+	11, // 49: wlmserver.cluster.v1.Peer.Local:input_type -> wlmserver.cluster.v1.LocalRequest
+	14, // 50: wlmserver.cluster.v1.Peer.Await:input_type -> wlmserver.cluster.v1.AwaitRequest
+	16, // 51: wlmserver.cluster.v1.Peer.Shard:input_type -> wlmserver.cluster.v1.ShardCall
+	34, // 52: wlmserver.cluster.v1.Peer.CloseReaders:input_type -> wlmserver.cluster.v1.CloseReadersRequest
+	38, // 53: wlmserver.cluster.v1.Peer.Write:input_type -> wlmserver.cluster.v1.WriteRequest
+	41, // 54: wlmserver.cluster.v1.Peer.Read:input_type -> wlmserver.cluster.v1.ReadRequest
+	43, // 55: wlmserver.cluster.v1.Peer.Measure:input_type -> wlmserver.cluster.v1.MeasureRequest
+	4,  // 56: wlmserver.cluster.v1.Peer.Session:output_type -> wlmserver.cluster.v1.SessionFrame
+	13, // 57: wlmserver.cluster.v1.Peer.Local:output_type -> wlmserver.cluster.v1.LocalAnswer
+	15, // 58: wlmserver.cluster.v1.Peer.Await:output_type -> wlmserver.cluster.v1.AwaitAnswer
+	17, // 59: wlmserver.cluster.v1.Peer.Shard:output_type -> wlmserver.cluster.v1.ShardAnswer
+	35, // 60: wlmserver.cluster.v1.Peer.CloseReaders:output_type -> wlmserver.cluster.v1.CloseReadersAnswer
+	39, // 61: wlmserver.cluster.v1.Peer.Write:output_type -> wlmserver.cluster.v1.WriteAnswer
+	42, // 62: wlmserver.cluster.v1.Peer.Read:output_type -> wlmserver.cluster.v1.ReadAnswer
+	44, // 63: wlmserver.cluster.v1.Peer.Measure:output_type -> wlmserver.cluster.v1.MeasureAnswer
+	56, // [56:64] is the sub-list for method output_type
+	48, // [48:56] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_internal_cluster_peer_clusterpb_cluster_proto_init() }
@@ -3360,7 +3437,7 @@ func file_internal_cluster_peer_clusterpb_cluster_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_cluster_peer_clusterpb_cluster_proto_rawDesc), len(file_internal_cluster_peer_clusterpb_cluster_proto_rawDesc)),
-			NumEnums:      2,
+			NumEnums:      3,
 			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   1,

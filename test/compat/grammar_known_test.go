@@ -1,0 +1,97 @@
+package compat_test
+
+import "strings"
+
+// known are requests that are answered differently on purpose, and that the rest of the grammar seldom draws.
+func (g *gen) known() []*request {
+	of := func(kind, method, path, body string, headers ...header) []*request {
+		r := jsonRequest(method, path, odd+body)
+		if body == "" {
+			r = jsonRequest(method, odd+path, "")
+		}
+		r.kind = kind
+		for _, h := range headers {
+			r.set(h.name, h.value)
+		}
+		return []*request{r}
+	}
+	all := [][]*request{
+		of("group", "PUT", "/_wlm/workload_group", `{"name":"d","resiliency_mode":"soft","resource_limits":{"cpu":0.01}} {}`),
+		of("group", "PUT", "/_wlm/workload_group", `{"name":"d","resiliency_mode":"soft","resource_limits":{"cpu":0.01},"settings":{"search.default_search_timeout":null}}`),
+		of("group", "PUT", "/_wlm/workload_group", `{"name":"d","resiliency_mode":"soft","resource_limits":{"cpu":0.01},"nosuch":[]}`),
+		of("group", "PUT", "/_wlm/workload_group", `{"name":"d","resource_limits":{"cpu":0.01}}`),
+		of("search", "POST", "/books/_search", `{"size":1}`, header{"Content-Encoding", "gzip"}),
+		of("search", "POST", "/books/_search", "\ufeff{}"),
+		of("search", "POST", "/books/_search", `{"size":99999999999}`),
+		of("search", "POST", "/books/_search", `{"track_total_hits":-5}`),
+		of("search", "POST", "/books/_search", `{"search_after":[1],"sort":["n"]}`),
+		of("search", "POST", "/books/_search", `{"aggs":{"a":{"max":{"field":"n"}}}}`),
+		of("search", "POST", "/books/_search", `{"aggs":{"a":{"nosuch":{}}}}`),
+		of("search", "POST", "/books/_search", `{"ext":{"nosuch":{}}}`),
+		of("search", "POST", "/books/_search", `{"query":{"term":{"k":"x"}}}`),
+		of("search", "POST", "/books/_search", `{"query":{"nested":{"path":"x","query":{"match_all":{}}}}}`),
+		of("search", "POST", "/_all/_search?batched_reduce_size=2", `{"size":1}`),
+		of("search", "POST", "/logs-1/_search?routing=a", `{"size":1}`),
+		of("search", "GET", "/nosuch*/_search?allow_no_indices=false", ""),
+		of("search", "GET", "/books/_search?scroll=0", ""),
+		of("search", "GET", "/books/_search?ignore_throttled", ""),
+		of("search", "GET", "/%3Cbooks%3E/_search", ""),
+		of("search", "GET", "//books/_search", ""),
+		of("search", "GET", "/books/%zz/_search", ""),
+		of("search", "GET", "/books/_search?format=yaml", "", header{"Accept", "application/yaml, application/json"}),
+		of("search", "GET", "/books/_search", "", header{"Accept-Encoding", "br"}),
+		of("search", "HEAD", "/_nodes/_local", "", header{"Accept-Encoding", "gzip"}),
+		of("search", "POST", "/books/_search", `{"size":1}`, header{contentType, "application/cbor"}),
+		of("count", "POST", "/books/_count", `{"query":{"match_all":{}}} x`),
+		of("msearch", "POST", "/books/_msearch", "5\n{}\n"),
+		of("tasks", "DELETE", "/_tasks/nosuch:1", ""),
+		of("tasks", "POST", "/_tasks/«node»:-1/_cancel", ""),
+		of("root", "OPTIONS", "/", ""),
+		of("root", "GET", "/", "", header{"X-Large", strings.Repeat("h", 9000)}, header{"X-Opaque-Id", "me"}),
+		of("list-stats", "GET", "/_list/wlm_stats?help", ""),
+		of("list-stats", "GET", "/_list", ""),
+		of("nodes", "GET", "/_nodes/_local?filter_path=nodes.*.attributes", ""),
+		of("nodes-stats", "GET", "/_nodes/stats?level=indices&filter_path=_nodes", ""),
+		of("nodes-stats", "GET", "/_nodes/_local/stats/thread_pool", ""),
+		of("cat", "GET", "/_cat", ""),
+		of("cat", "GET", "/_cat/nodes", ""),
+		of("cat", "GET", "/_cat/nodes?help", ""),
+		of("cat", "GET", "/_cat/indices?h=*", ""),
+		of("cat", "GET", "/_cat/indices/books?help", ""),
+		of("cat", "GET", "/_cat/thread_pool", ""),
+		of("cat", "GET", "/_cat/indices?bytes=x", ""),
+		of("cat", "GET", "/_cat/indices?format=yaml&filter_path=nosuch", ""),
+		of("cat", "GET", "/_cat/indices?format=json&filter_path=nosuch", ""),
+		of("doc", "PUT", "/books/_doc/a%20b?refresh=true", `{"n":1}`),
+		of("doc", "PUT", "/books/_doc/1?refresh=true&pipeline=x", `{"n":1}`),
+		of("doc", "PUT", "/books/_doc/1?refresh=true&wait_for_active_shards=2&timeout=1ms", `{"n":1}`),
+		of("doc", "GET", "/books/_doc/1?_source=n", ""),
+		of("index", "PUT", "/made-4", `{"settings":{"nosuch":1}}`),
+	}
+	switch i := g.IntN(len(all) + 3); i {
+	case len(all): // the version of a document that was deleted
+		write := func(method string) *request {
+			r := jsonRequest(method, "/books/_doc/7?refresh=true", "")
+			if method == "PUT" {
+				r = jsonRequest(method, "/books/_doc/7?refresh=true", `{"n":7}`)
+			}
+			r.kind = "doc"
+			return r
+		}
+		return []*request{write("PUT"), write("DELETE"), write("PUT")}
+	case len(all) + 1: // mappings that come of documents
+		doc := jsonRequest("PUT", "/made-9/_doc/1?refresh=true", `{"n":1}`)
+		get := jsonRequest("GET", "/made-9", "")
+		doc.kind, get.kind = "doc", "index"
+		return []*request{doc, get}
+	case len(all) + 2: // the form of a scroll's total
+		open := jsonRequest("POST", "/books/_search?scroll=1m&rest_total_hits_as_int=true", `{"size":1}`)
+		open.learn = "«scroll known»"
+		page := jsonRequest("POST", "/_search/scroll", `{"scroll_id":"«scroll known»"}`)
+		end := jsonRequest("DELETE", "/_search/scroll/«scroll known»", "")
+		open.kind, page.kind, end.kind = "scroll", "scroll", "scroll"
+		return []*request{open, page, end}
+	default:
+		return all[i]
+	}
+}
