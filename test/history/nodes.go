@@ -16,8 +16,10 @@ import (
 type Run struct {
 	Node   string
 	Events []wlm.Event
-	Killed time.Time // when it was; zero: it was stopped in order
-	Cuts   []Cut     // while it could not be heard, or did not run
+	// Killed is from when on it is not known what it did, since it was killed: what is told of it later does not count. Zero: it was
+	// stopped in order.
+	Killed time.Time
+	Cuts   []Cut // while it could not be heard, or did not run
 }
 
 // Cut is a time in which a node could not be heard by all the others, or by what keeps its membership.
@@ -50,7 +52,9 @@ func CheckNodes(runs []Run, grace, lease time.Duration) (map[string]Shared, erro
 		var c Checker
 		for _, e := range r.Events {
 			c.Add(e)
-			n.moments = append(n.moments, moment{at: e.At, run: r, event: e, what: happened})
+			if r.Killed.IsZero() || e.At.Before(r.Killed) {
+				n.moments = append(n.moments, moment{at: e.At, run: r, event: e, what: happened})
+			}
 		}
 		if r.Killed.IsZero() {
 			c.Finish()

@@ -36,6 +36,9 @@ func TestNodesTogether(t *testing.T) {
 		{name: "after a kill", other: run(t, "b", 3, one...), long: func(r *history.Run) {
 			r.Events, r.Killed = r.Events[:4], second(4)
 		}},
+		{name: "told after a kill", other: run(t, "b", 3, one...), long: func(r *history.Run) {
+			r.Killed = second(1)
+		}},
 		{name: "before a kill", other: run(t, "b", 1, one...), long: func(r *history.Run) {
 			r.Events, r.Killed = r.Events[:4], second(4)
 		}, want: "2 run"},

@@ -28,7 +28,7 @@ func TestEvictionWithinFiftyMilliseconds(t *testing.T) {
 			if a.Status == http.StatusOK || a.Err != nil {
 				t.Errorf("answered %d %v", a.Status, a.Err)
 			}
-			time.Sleep(20 * time.Millisecond) // until it is in the journal
+			time.Sleep(unwritten)
 			parked := last(waiter.journal(t), wlm.Parked)
 			return parked.At.Add(interval)
 		},
@@ -65,7 +65,7 @@ func TestEvictionWithinFiftyMilliseconds(t *testing.T) {
 		for range share(200) {
 			due := evict()
 			c.awaitChecked(0, 1)
-			time.Sleep(20 * time.Millisecond) // until it is in the journal
+			time.Sleep(unwritten)
 			late = append(late, last(waiter.journal(t), wlm.Evicted).At.Sub(due))
 		}
 		slices.Sort(late)

@@ -59,10 +59,9 @@ func TestP14DeadHolder(t *testing.T) {
 				}
 				c.awaitChecked(4, 2)
 				holder.kill()
-				killed := holder.life.Killed
 				release()
 				sent.Wait()
-				first := firstAdmitted(t, waiter, killed)
+				first := firstAdmitted(t, waiter, holder.killed)
 				t.Logf("the first one began %v after the kill", first)
 				if first < grace || first > lease+time.Second {
 					t.Errorf("the first one began %v after the kill, the lease is %v", first, lease)
@@ -83,7 +82,7 @@ func TestP14DeadHolder(t *testing.T) {
 // firstAdmitted is how long after a moment the node first let a search run.
 func firstAdmitted(t *testing.T, n *node, after time.Time) time.Duration {
 	t.Helper()
-	time.Sleep(100 * time.Millisecond) // until it is in the journal
+	time.Sleep(unwritten)
 	for _, e := range n.journal(t) {
 		if e.Kind == wlm.Admitted && e.At.After(after) {
 			return e.At.Sub(after)
