@@ -30,7 +30,7 @@ test: ## Run the tests
 	go test $(PACKAGES)
 
 .PHONY: test-cluster
-test-cluster: ## Run the tests of several nodes, each kind of trouble ROUNDS (1) times (100: an hour)
+test-cluster: ## Run the tests of several nodes, each kind of trouble ROUNDS (1) times (100: half an hour)
 	cd test/cluster && go test $$(go list ./... | grep -v /nodes$$) && go test ./nodes -count=1 -timeout 0 -rounds $(ROUNDS)
 
 .PHONY: race
