@@ -123,9 +123,25 @@ func (k *Cluster) Shards(local shard.Transport, copies func(shard.ID) []ring.Mem
 	return peer.NewShards(k.peers, local, copies)
 }
 
+// Nodes finds the other nodes that hold copies of shards.
+func (k *Cluster) Nodes() shard.Nodes { return peer.NewNodes(k.peers, k.Member) }
+
+// Member returns the member that a node is; false when it is none, any more.
+func (k *Cluster) Member(n shard.Node) (ring.Member, bool) {
+	members := k.meta.Ring().Members()
+	i := slices.IndexFunc(members, func(m ring.Member) bool { return NodeOf(m) == n })
+	if i < 0 {
+		return ring.Member{}, false
+	}
+	return members[i], true
+}
+
+// NodeOf is a member as the shards name it.
+func NodeOf(m ring.Member) shard.Node { return shard.Node{ID: m.ID, Incarnation: m.Incarnation} }
+
 // Serve answers other nodes from now on and follows the ring. [Cluster.Link] must have been called.
-func (k *Cluster) Serve(local peer.Local, shards shard.Transport) {
-	k.server = peer.NewServer(k.peerConfig(), peer.Handlers{Sessions: k.tier, Local: local, Metadata: k.meta, Shards: shards})
+func (k *Cluster) Serve(local peer.Local, shards shard.Transport, copies shard.Holder) {
+	k.server = peer.NewServer(k.peerConfig(), peer.Handlers{Sessions: k.tier, Local: local, Metadata: k.meta, Shards: shards, Copies: copies})
 	k.served.Go(func() {
 		if err := k.server.Serve(k.config.Listener); err != nil {
 			k.config.Log.Error().Err(err).Msg("other nodes are not answered any more")
@@ -195,10 +211,10 @@ func (k *Cluster) Ask(ctx context.Context, id string, r peer.LocalRequest) (peer
 // settleRetry is the pause before a member that did not answer is asked again.
 const settleRetry = 100 * time.Millisecond
 
-// Settle returns when every live member acts by the changes that this node has made. A member that cannot be reached is waited for
+// Settle returns when every live member acts by the changes that this node has made or taken in. A member that cannot be reached is waited for
 // until it is none any more. The error is the cause of ctx's end.
 func (k *Cluster) Settle(ctx context.Context) error {
-	revision := k.meta.Committed()
+	revision := max(k.meta.Committed(), k.meta.Revision())
 	if err := k.meta.Await(ctx, revision); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/wlmserver/wlmserver/internal/cluster"
 	"github.com/wlmserver/wlmserver/internal/cluster/peer"
 	"github.com/wlmserver/wlmserver/internal/cluster/ring"
+	"github.com/wlmserver/wlmserver/internal/shard"
 	"github.com/wlmserver/wlmserver/internal/stub"
 	"github.com/wlmserver/wlmserver/records"
 	"github.com/wlmserver/wlmserver/settings"
@@ -73,6 +74,43 @@ func (m metadata) shared() []settings.Option {
 		return nil
 	}
 	return []settings.Option{settings.OfCluster()}
+}
+
+// engine makes the search stub; that of a cluster's node is one of several.
+func (m metadata) engine(ctx context.Context, c stub.Config) (*stub.Engine, error) {
+	k := m.cluster
+	if k == nil {
+		return stub.New(c), nil
+	}
+	var e *stub.Engine // no shard is asked before it is there
+	c.Cluster = &stub.Cluster{
+		Indices: k.Meta().Indices(), Self: cluster.NodeOf(k.Self()), Nodes: k.Nodes(), Settled: k.Settle,
+		Members: func() stub.Members {
+			r := k.Meta().Ring()
+			all := stub.Members{Epoch: r.Epoch()}
+			for _, x := range r.Members() {
+				all.Nodes = append(all.Nodes, cluster.NodeOf(x))
+			}
+			return all
+		},
+	}
+	c.Shards = func(local shard.Transport) shard.Transport {
+		return k.Shards(local, func(id shard.ID) (copies []ring.Member) {
+			for _, n := range e.Copies(id) {
+				if x, ok := k.Member(n); ok {
+					copies = append(copies, x)
+				}
+			}
+			return copies
+		})
+	}
+	var err error
+	if e, err = stub.Open(ctx, c); err != nil {
+		return nil, err
+	}
+	k.Meta().Indices().OnChange(e.Reload)
+	k.Meta().OnRing(func(*ring.Ring) { e.MembersChanged() })
+	return e, nil
 }
 
 // members is the cluster as the API sees it.

@@ -197,7 +197,8 @@ func (n *Node) answered() bool {
 	return n.server.Shutdown(ctx) == nil
 }
 
-// leave ends the node's membership, so that the others need not wait for it to run out.
+// leave ends the node's membership, so that the others need not wait for it to run out. They take over what this node has; it still answers
+// those that have not heard of that.
 func (n *Node) leave() {
 	if n.cluster == nil {
 		return
@@ -206,6 +207,13 @@ func (n *Node) leave() {
 	defer cancel()
 	if err := n.cluster.Leave(ctx); err != nil {
 		n.log.Warn().Err(err).Msg("stopping: the other nodes could not be told; they notice when the membership has run out")
+	}
+}
+
+// part ends the connections to other nodes.
+func (n *Node) part() {
+	if n.cluster == nil {
+		return
 	}
 	if err := n.cluster.Close(); err != nil {
 		n.log.Warn().Err(err).Msg("stopping: the connections of the cluster did not end as they should")
@@ -217,8 +225,9 @@ func (n *Node) closeAll() error {
 	<-n.served
 	n.rest.Close()
 	n.search.Close()
-	n.stub.Close()
 	n.leave()
+	n.stub.Close()
+	n.part()
 	n.admission.Close()
 	err := n.store.Close()
 	if n.config.HTTP.AddressFile != "" {

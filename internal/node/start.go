@@ -125,7 +125,7 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 		}
 	}))
 	var service *search.Service // made below, of the engine; a nested search comes long after
-	engine := stub.New(stub.Config{
+	engine, err := meta.engine(ctx, stub.Config{
 		Node: id, NodeName: c.NodeName, Tasks: manager,
 		PoolSize: c.SearchPool.Size, QueueSize: c.SearchPool.QueueSize,
 		MaxDocumentBytes: c.HeapSize / 4, MaxWorkBytes: c.HeapSize / 2,
@@ -135,6 +135,9 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 			log.Error().Any("panic", value).Bytes("stack", stack).Msg("the work of a shard panicked")
 		},
 	})
+	if err != nil {
+		return nil, err
+	}
 	undo = append(undo, engine.Close)
 	service = search.New(search.Config{
 		Executor: engine, Admission: admission, Tasks: manager, Groups: registry.Snapshot, Rules: book.Snapshot, Settings: dynamic.Snapshot,
@@ -191,7 +194,7 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 	}
 	meta.follow(dynamic.Reload, registry.Reload, book.Reload)
 	if meta.cluster != nil {
-		meta.cluster.Serve(local{api}, engine.Local())
+		meta.cluster.Serve(local{api}, engine.Local(), engine.Holder())
 		if err := meta.cluster.Join(ctx); err != nil {
 			return nil, err
 		}

@@ -96,7 +96,7 @@ func TestEverythingTravels(t *testing.T) {
 		check(t, &q, fromQuery(travel(t, toQuery(&q, 1))))
 
 		var qr shard.QueryResult
-		fill(t, reflect.ValueOf(&qr).Elem(), "Reader")
+		fill(t, reflect.ValueOf(&qr).Elem(), "Reader", "Node") // the side that asks fills in the node
 		for _, h := range qr.Hits {
 			for i := range h.Keys {
 				k := &h.Keys[i]
