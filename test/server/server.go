@@ -400,6 +400,7 @@ func start(t testing.TB, data string, what job) *Process {
 	p.URL = strings.TrimSpace(line)
 	t.Cleanup(func() {
 		if !p.ended {
+			p.Resume() // a test may have ended in the middle
 			p.Stop()
 		}
 	})

@@ -3,7 +3,6 @@ package nodes_test
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -101,8 +100,8 @@ func (l *load) work(n *node, group string, took time.Duration) {
 	}
 }
 
-// end ends the load: every search that was sent is answered. It gives the number of answers by status.
-func (l *load) end() map[int]int {
+// end ends the load: every search that was sent is answered.
+func (l *load) end() {
 	l.cluster.Helper()
 	close(l.stop)
 	l.running.Wait()
@@ -111,7 +110,6 @@ func (l *load) end() map[int]int {
 	for _, b := range l.bad {
 		l.cluster.Error(b)
 	}
-	return maps.Clone(l.by)
 }
 
 // hold has so many searches of a group run on a node for as long as the test likes, and returns when they do. Nothing else may run or
@@ -179,7 +177,7 @@ func (c *cluster) quiet(group string, limit int) {
 // cancelAll cancels all searches on all nodes.
 func (c *cluster) cancelAll() {
 	c.Helper()
-	c.live()[0].server().Must(http.MethodPost, "/_tasks/_cancel?actions="+"indices:data/read/search", "", nil)
+	c.live()[0].server().Must(http.MethodPost, "/_tasks/_cancel?actions=indices:data/read/search", "", nil)
 }
 
 // metric reads one number of a node.
