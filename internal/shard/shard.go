@@ -37,6 +37,11 @@ type ID struct {
 type Task struct {
 	Node   string
 	Number int64
+
+	// What the shard's task has of the search's, where that is not to be found: on another node.
+	User     string
+	Group    string // the workload group's id
+	OpaqueID string // the client's name for the request
 }
 
 // Reader is the state of a shard that a query looked at. It is opaque to the

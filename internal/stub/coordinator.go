@@ -161,7 +161,11 @@ func (c *coordinator) keep() time.Duration {
 
 func (c *coordinator) parent() shard.Task {
 	id := c.task.ID()
-	return shard.Task{Node: id.Node, Number: id.Number}
+	t := shard.Task{Node: id.Node, Number: id.Number}
+	if c.x.engine.config.Cluster != nil {
+		t.User, t.Group, t.OpaqueID = c.task.User(), c.task.Group(), c.x.request.OpaqueID
+	}
+	return t
 }
 
 // settleQuery decides what the answers of the query phase come to.

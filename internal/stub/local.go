@@ -128,9 +128,16 @@ func (e *Engine) register(ctx context.Context, action string, id shard.ID, paren
 		spec.Parent = e.config.Tasks.Task(coordinator)
 	case "": // nobody's
 	default:
-		spec.Type, spec.ParentID = tasks.Transport, coordinator
+		spec.Type, spec.ParentID, spec.User = tasks.Transport, coordinator, parent.User
+		if parent.OpaqueID != "" {
+			spec.Headers = map[string]string{search.OpaqueIDHeader: parent.OpaqueID}
+		}
 	}
-	return e.config.Tasks.Register(ctx, spec)
+	t, err := e.config.Tasks.Register(ctx, spec)
+	if err == nil && spec.Parent == nil {
+		t.SetGroup(parent.Group)
+	}
+	return t, err
 }
 
 func describeShard(id shard.ID) string { return "[" + id.Index + "][" + strconv.Itoa(id.Number) + "]" }

@@ -143,10 +143,12 @@ func fromShardID(id *clusterpb.ShardID) shard.ID {
 	return shard.ID{Index: id.GetIndex(), Number: int(id.GetNumber())}
 }
 
-func toTask(t shard.Task) *clusterpb.Task { return &clusterpb.Task{Node: t.Node, Number: t.Number} }
+func toTask(t shard.Task) *clusterpb.Task {
+	return &clusterpb.Task{Node: t.Node, Number: t.Number, User: t.User, Group: t.Group, OpaqueId: t.OpaqueID}
+}
 
 func fromTask(t *clusterpb.Task) shard.Task {
-	return shard.Task{Node: t.GetNode(), Number: t.GetNumber()}
+	return shard.Task{Node: t.GetNode(), Number: t.GetNumber(), User: t.GetUser(), Group: t.GetGroup(), OpaqueID: t.GetOpaqueId()}
 }
 
 func toWork(w *shard.Work) *clusterpb.Work {

@@ -1385,6 +1385,9 @@ type Task struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          string                 `protobuf:"bytes,1,opt,name=node" json:"node,omitempty"`
 	Number        int64                  `protobuf:"varint,2,opt,name=number" json:"number,omitempty"`
+	User          string                 `protobuf:"bytes,3,opt,name=user" json:"user,omitempty"`
+	Group         string                 `protobuf:"bytes,4,opt,name=group" json:"group,omitempty"`
+	OpaqueId      string                 `protobuf:"bytes,5,opt,name=opaque_id,json=opaqueId" json:"opaque_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1431,6 +1434,27 @@ func (x *Task) GetNumber() int64 {
 		return x.Number
 	}
 	return 0
+}
+
+func (x *Task) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *Task) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *Task) GetOpaqueId() string {
+	if x != nil {
+		return x.OpaqueId
+	}
+	return ""
 }
 
 type Sort struct {
@@ -3111,10 +3135,13 @@ const file_internal_cluster_peer_clusterpb_cluster_proto_rawDesc = "" +
 	"Cancelling\"7\n" +
 	"\aShardID\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\tR\x05index\x12\x16\n" +
-	"\x06number\x18\x02 \x01(\x03R\x06number\"2\n" +
+	"\x06number\x18\x02 \x01(\x03R\x06number\"y\n" +
 	"\x04Task\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x16\n" +
-	"\x06number\x18\x02 \x01(\x03R\x06number\"<\n" +
+	"\x06number\x18\x02 \x01(\x03R\x06number\x12\x12\n" +
+	"\x04user\x18\x03 \x01(\tR\x04user\x12\x14\n" +
+	"\x05group\x18\x04 \x01(\tR\x05group\x12\x1b\n" +
+	"\topaque_id\x18\x05 \x01(\tR\bopaqueId\"<\n" +
 	"\x04Sort\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x1e\n" +
 	"\n" +
