@@ -212,7 +212,7 @@ func (k *Cluster) Ask(ctx context.Context, id string, r peer.LocalRequest) (peer
 const settleRetry = 100 * time.Millisecond
 
 // Settle returns when every live member acts by the changes that this node has made or taken in. A member that cannot be reached is waited for
-// until it is none any more. The error is the cause of ctx's end.
+// until it is none any more. The error is the cause of ctx's end, or that this node stops.
 func (k *Cluster) Settle(ctx context.Context) error {
 	revision := max(k.meta.Committed(), k.meta.Revision())
 	if err := k.meta.Await(ctx, revision); err != nil {
@@ -233,8 +233,11 @@ func (k *Cluster) Settle(ctx context.Context) error {
 func (k *Cluster) settle(ctx context.Context, m ring.Member, revision uint64) error {
 	for {
 		err := k.peers.Await(ctx, m, revision)
-		if err == nil || !slices.Contains(k.meta.Members(), m) {
+		switch {
+		case err == nil || !slices.Contains(k.meta.Members(), m):
 			return nil
+		case errors.Is(err, peer.ErrClosed):
+			return fmt.Errorf("this node stops, and node [%s] may not have applied the change: %w", m.Name, err)
 		}
 		select {
 		case <-time.After(settleRetry):
