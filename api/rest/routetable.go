@@ -9,8 +9,10 @@ import (
 // pathParam is a part of the path that a pattern names, as it was sent.
 type pathParam struct{ name, value string }
 
-// maxPathParams is how many parts of a path a pattern may name.
-const maxPathParams = 3
+const (
+	maxPathParts  = 5 // between slashes
+	maxPathParams = 3 // of them that a pattern names
+)
 
 // routeTable finds the route of a path. It is not changed once it has been made. To look one up takes next to no stack: a search that waits
 // keeps what its goroutine has grown to before.
@@ -25,8 +27,8 @@ type routeKey struct{ method, pattern string }
 
 // pathShape is what a path and a pattern with parameters that it matches have in common.
 type pathShape struct {
-	method  string
-	slashes int
+	method string
+	parts  int
 }
 
 // mounted is a route in the table, by some of its methods.
@@ -39,10 +41,10 @@ type mounted struct {
 func newTable(routes []route) *routeTable {
 	t := &routeTable{routes: make(map[routeKey]*mounted), fixed: make(map[string]bool), patterns: make(map[pathShape][]*mounted)}
 	for _, rt := range routes {
-		if strings.Count(rt.pattern, "{") > maxPathParams {
-			panic("rest: maxPathParams is too small for " + rt.pattern)
-		}
 		m := &mounted{route: rt, known: strings.Fields(rt.params + " " + everywhere), parts: strings.Split(rt.pattern[1:], "/")}
+		if len(m.parts) > maxPathParts || strings.Count(rt.pattern, "{") > maxPathParams {
+			panic("rest: maxPathParts or maxPathParams is too small for " + rt.pattern)
+		}
 		fixed := !slices.ContainsFunc(m.parts, isParam)
 		if fixed {
 			t.fixed[rt.pattern] = true
@@ -81,29 +83,44 @@ func (t *routeTable) find(method, path string, params *[maxPathParams]pathParam)
 	if t.fixed[path] {
 		return t.routes[routeKey{method, path}]
 	}
-	for _, m := range t.patterns[pathShape{method, strings.Count(path, "/")}] {
-		if m.match(path, params) {
+	var parts [maxPathParts]string
+	n := 0
+	for rest, more := strings.CutPrefix(path, "/"); more; n++ {
+		if n == len(parts) {
+			return nil
+		}
+		parts[n], rest, more = strings.Cut(rest, "/")
+	}
+	for _, m := range t.patterns[pathShape{method, n}] {
+		if m.match(parts[:n]) {
+			m.take(parts[:n], params)
 			return m
 		}
 	}
 	return nil
 }
 
-// match reports whether a path that has as many slashes as the pattern matches it, and then gives the parameters.
-func (m *mounted) match(path string, params *[maxPathParams]pathParam) bool {
-	rest, ok := strings.CutPrefix(path, "/")
+// match reports whether a path of as many parts as the pattern matches it.
+func (m *mounted) match(sent []string) bool {
+	for i, part := range m.parts {
+		if isParam(part) {
+			if sent[i] == "" {
+				return false
+			}
+		} else if sent[i] != part {
+			return false
+		}
+	}
+	return true
+}
+
+// take takes the parameters out of a path that matches.
+func (m *mounted) take(sent []string, params *[maxPathParams]pathParam) {
 	n := 0
-	for i := 0; ok && i < len(m.parts); i++ {
-		var sent string
-		sent, rest, _ = strings.Cut(rest, "/")
-		if part := m.parts[i]; !isParam(part) {
-			ok = sent == part
-		} else {
-			ok = sent != ""
-			params[n] = pathParam{part[1 : len(part)-1], sent}
+	for i, part := range m.parts {
+		if isParam(part) {
+			params[n] = pathParam{part[1 : len(part)-1], sent[i]}
 			n++
 		}
 	}
-	clear(params[n:]) // of a pattern that nearly matched
-	return ok
 }
