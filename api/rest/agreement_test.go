@@ -180,6 +180,13 @@ func TestAgreement(t *testing.T) {
 		{"PUT /books/_settings []", 400, validation, ""},
 		{`PUT /books/_settings {"index.creation_date":1}`, 400, illegal, ""},
 		{`PUT /books/_settings {"index.uuid":1}`, 400, "settings_exception", ""},
+		{`PUT /books/_settings {"number_of_replicas":"x"}`, 400, illegal, "number_format_exception"},
+		{`PUT /books/_settings {"number_of_replicas":-1}`, 400, illegal, ""},
+		{`PUT /books/_settings?preserve_existing=x {"number_of_replicas":0}`, 400, illegal, ""},
+		{`PUT /new {"settings":{"number_of_shards":"x"}}`, 400, illegal, "number_format_exception"},
+		{"GET /books/_search?allow_no_indices=x", 400, illegal, illegal},
+		{"GET /books?ignore_unavailable=x", 400, illegal, illegal},
+		{`POST /books/_search {"size":99999999999}`, 400, illegal, ""},
 		{"GET /_cat/health?local=true", 400, illegal, ""},
 		{"GET /_cat/tasks?local=true", 400, illegal, ""},
 		{"GET /_cat/count?master_timeout=1s", 400, illegal, ""},
@@ -328,6 +335,19 @@ func TestSettingsForPeople(t *testing.T) {
 		r := s.do("GET", path+"?human", "").want(200)
 		if r.at("a", "settings", "index", "creation_date_string") == nil || r.at("a", "settings", "index", "version", "created_string") == nil {
 			t.Errorf("%s: %s", path, r.body)
+		}
+	}
+}
+
+// TestSettingsThatAreSetStay: preserve_existing adds, and changes nothing.
+func TestSettingsThatAreSetStay(t *testing.T) {
+	s := newServer(t)
+	s.do("PUT", "/a", `{"settings":{"number_of_replicas":0,"x":"1"}}`).want(200)
+	s.do("PUT", "/a/_settings?preserve_existing=true", `{"number_of_replicas":1,"x":"2","y":"2"}`).want(200)
+	r := s.do("GET", "/a/_settings?flat_settings", "").want(200)
+	for key, want := range map[string]string{"index.number_of_replicas": "0", "index.x": "1", "index.y": "2"} {
+		if got := r.at("a", "settings", key); got != want {
+			t.Errorf("%s is %v, want %s", key, got, want)
 		}
 	}
 }

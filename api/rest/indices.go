@@ -17,8 +17,8 @@ func (s *Server) indexRoutes() []route {
 		{methods: "POST", pattern: "/{index}/_open", params: change, prepare: s.openIndices},
 		{methods: "GET", pattern: "/_settings", params: lookup, prepare: s.indexSettings},
 		{methods: "GET", pattern: "/{index}/_settings", params: lookup, prepare: s.indexSettings},
-		{methods: "PUT", pattern: "/_settings", params: timeouts + expansion + " flat_settings", body: required, prepare: s.changeIndexSettings},
-		{methods: "PUT", pattern: "/{index}/_settings", params: timeouts + expansion + " flat_settings", body: required, prepare: s.changeIndexSettings},
+		{methods: "PUT", pattern: "/_settings", params: timeouts + expansion + " flat_settings preserve_existing", body: required, prepare: s.changeIndexSettings},
+		{methods: "PUT", pattern: "/{index}/_settings", params: timeouts + expansion + " flat_settings preserve_existing", body: required, prepare: s.changeIndexSettings},
 	}
 }
 
@@ -128,8 +128,16 @@ func (s *Server) changeIndexSettings(c *call) (action, error) {
 	if _, err := jsondoc.Parse(c.body); err != nil {
 		return nil, err
 	}
+	preserve, err := c.flag("preserve_existing", false)
+	if err != nil {
+		return nil, err
+	}
+	change := s.cfg.Stub.ChangeSettings
+	if preserve {
+		change = s.cfg.Stub.AddSettings
+	}
 	return func() (*answer, error) {
-		if err := s.cfg.Stub.ChangeSettings(c.param("index"), rules, c.body); err != nil {
+		if err := change(c.param("index"), rules, c.body); err != nil {
 			return nil, err
 		}
 		return ok(acknowledged{true})

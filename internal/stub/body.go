@@ -3,6 +3,7 @@ package stub
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/wlmserver/wlmserver/internal/jsondoc"
@@ -151,6 +152,9 @@ func (o *options) readKey(body []byte, name string, v *jsondoc.Value) (err error
 	case "ext":
 		err = o.readExt(body, v)
 	default:
+		if n, bad := strconv.ParseFloat(v.Text, 64); (name == "size" || name == "from") && bad == nil && math.Abs(n) > math.MaxInt32 {
+			return &search.InvalidError{Reason: fmt.Sprintf("the value [%s] of [%s] is out of range", v.Text, name)}
+		}
 		err = o.readPlain(name, whole(name, v))
 		_, notNumber := strconv.ParseFloat(v.Text, 64)
 		if err != nil && name == "track_total_hits" && v.Kind == jsondoc.String && notNumber != nil {

@@ -50,6 +50,15 @@ var fixed = []string{shardsKey, "index.creation_date", "index.replication.type"}
 // returns *PrivateSettingError, *search.InvalidError and *FullError, and then nothing
 // has changed.
 func (e *Engine) ChangeSettings(pattern string, rules Expansion, body []byte) error {
+	return e.changeSettings(pattern, rules, body, false)
+}
+
+// AddSettings is ChangeSettings for what has not been set: what has been stays.
+func (e *Engine) AddSettings(pattern string, rules Expansion, body []byte) error {
+	return e.changeSettings(pattern, rules, body, true)
+}
+
+func (e *Engine) changeSettings(pattern string, rules Expansion, body []byte, add bool) error {
 	root, err := jsondoc.Parse(body)
 	if err != nil {
 		return err
@@ -68,7 +77,12 @@ func (e *Engine) ChangeSettings(pattern string, rules Expansion, body []byte) er
 	if err != nil {
 		return err
 	}
-	return e.redefine(found, func(d *dynamic) error { return d.apply(changes, e.config.Defaults) })
+	return e.redefine(found, func(d *dynamic) error {
+		if add {
+			return d.apply(slices.DeleteFunc(slices.Clone(changes), func(c given) bool { return d.isSet(c.Key) }), e.config.Defaults)
+		}
+		return d.apply(changes, e.config.Defaults)
+	})
 }
 
 // extra is what the settings take beyond what the index took when it was made.
@@ -79,6 +93,11 @@ func (d *definition) extra() int64 {
 		n += int64(len(kv.Key)+len(kv.Value)) + each
 	}
 	return max(0, n)
+}
+
+// isSet says whether a setting is set, be it by default.
+func (d *dynamic) isSet(key string) bool {
+	return key == replicasKey || slices.ContainsFunc(d.settings, func(kv KV) bool { return kv.Key == key })
 }
 
 // apply takes over changes; costs that are not said are those of defaults.

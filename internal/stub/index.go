@@ -387,7 +387,11 @@ func randomID(n int) string {
 func wholeNumber(key, value string, least, most int) (int, error) {
 	n, err := strconv.Atoi(strings.TrimSpace(value))
 	if err != nil || n < least || n > most {
-		return 0, &search.InvalidError{Reason: fmt.Sprintf("the value [%s] of [%s] must be a whole number from %d to %d", value, key, least, most)}
+		e := &search.InvalidError{Reason: fmt.Sprintf("the value [%s] of [%s] must be a whole number from %d to %d", value, key, least, most)}
+		if err != nil {
+			e.NoNumber = value
+		}
+		return 0, e
 	}
 	return n, nil
 }

@@ -75,15 +75,24 @@ func (w Wildcards) find(ix *index) bool {
 func (x *Expansion) Set(name, value string) (err error) {
 	switch name {
 	case "ignore_unavailable":
-		x.IgnoreUnavailable, err = readBool(name, value)
+		x.IgnoreUnavailable, err = readChoice(name, value)
 	case "allow_no_indices":
 		var allow bool
-		allow, err = readBool(name, value)
+		allow, err = readChoice(name, value)
 		x.ForbidNone = !allow
 	case "expand_wildcards":
 		err = x.Wildcards.read(value)
 	}
 	return err
+}
+
+// readChoice is readBool, which tells an error twice, as OpenSearch does here.
+func readChoice(name, value string) (bool, error) {
+	yes, err := readBool(name, value)
+	if err != nil {
+		err = &search.InvalidError{Reason: err.Error(), Cause: err}
+	}
+	return yes, err
 }
 
 // read reads which indices patterns find. None here is hidden.

@@ -110,7 +110,7 @@ func (u *run) sequence(number uint64) {
 			first.times++
 		}
 		writes := r.method != "GET" && r.method != "HEAD"
-		if writes && (len(unlisted) > 0 || here.status/100 != there.status/100 || len(differences) > 0 && (r.kind == "doc" || r.kind == "bulk")) {
+		if writes && (len(unlisted) > 0 || here.status != there.status || len(differences) > 0 && (r.kind == "doc" || r.kind == "bulk")) {
 			u.broken++
 			return
 		}

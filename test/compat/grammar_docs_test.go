@@ -19,10 +19,14 @@ func (g *gen) writes() []string {
 
 func (g *gen) bulk() *request {
 	var lines []string
+	path, nameless := g.one("/books", "/books", ""), ""
+	if path == "" { // each action has to name its index
+		nameless = odd
+	}
 	for range 1 + g.IntN(4) {
 		id := g.one("1", "2", "9", "new")
 		verb := g.one("index", "index", "create", "delete", "update", "¡nosuch")
-		meta := g.one(`{"_id":"`+id+`"}`, `{"_index":"books","_id":"`+id+`"}`, `{"_index":"books","_id":"`+id+`"}`, `{"_index":"made-`+g.one("1", "2")+`","_id":"`+id+`"}`, `¡{"_index":"Books","_id":"1"}`, `{"_index":"books","_id":"`+id+`","routing":"a"}`,
+		meta := g.one(nameless+`{"_id":"`+id+`"}`, `{"_index":"books","_id":"`+id+`"}`, `{"_index":"books","_id":"`+id+`"}`, `{"_index":"made-`+g.one("1", "2")+`","_id":"`+id+`"}`, `¡{"_index":"Books","_id":"1"}`, `{"_index":"books","_id":"`+id+`","routing":"a"}`,
 			`¡{"_index":"books","_id":"`+id+`","version":5,"version_type":"external"}`, `¡{"_index":"books","_id":"`+id+`","if_seq_no":0,"if_primary_term":1}`, `{"_index":"books","_id":"`+id+`¡","nosuch":1}`, `{"_index":"books","_id":5}`,
 			`¡{"_index":"books","_type":"_doc","_id":"1"}`, `{"_index":"books","_id":"`+id+`¡","require_alias":true}`, `¡{"_index":"","_id":"1"}`, `¡{"_index":"books","_id":""}`)
 		lines = append(lines, `{"`+verb+`":`+meta+`}`)
@@ -38,7 +42,7 @@ func (g *gen) bulk() *request {
 	if g.chance(0.05) {
 		end = g.one("", "\n\n", "\r\n")
 	}
-	r := jsonRequest(g.one("POST", "POST", "PUT"), g.one("/books", "/books", "")+"/_bulk", strings.Join(lines, "\n")+end)
+	r := jsonRequest(g.one("POST", "POST", "PUT"), path+"/_bulk", strings.Join(lines, "\n")+end)
 	r.set(contentType, g.one("application/x-ndjson", "application/json"))
 	r.query = append([]string{"refresh=true"}, g.some(0.03, "timeout=1s", "wait_for_active_shards=1", "routing=a", "¡pipeline=nosuch", "¡require_alias=true", "_source=true", "batch_size=1", "batch_size=0")...)
 	return r

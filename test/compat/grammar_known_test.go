@@ -2,14 +2,15 @@ package compat_test
 
 import "strings"
 
-// known are requests that are answered differently on purpose, and that the rest of the grammar seldom draws.
-func (g *gen) known() []*request {
+// meant are requests that are answered differently on purpose, and that the rest of the grammar seldom draws: those of a sequence,
+// which take turns.
+func meant(number uint64) []*request {
 	of := func(kind, method, path, body string, headers ...header) []*request {
-		r := jsonRequest(method, path, odd+body)
-		if body == "" {
-			r = jsonRequest(method, odd+path, "")
-		}
+		r := jsonRequest(method, path, body)
 		r.kind = kind
+		if kind == "group" {
+			r.learn = "«group d»"
+		}
 		for _, h := range headers {
 			r.set(h.name, h.value)
 		}
@@ -44,6 +45,12 @@ func (g *gen) known() []*request {
 		of("search", "POST", "/books/_search", `{"size":1}`, header{contentType, "application/cbor"}),
 		of("count", "POST", "/books/_count", `{"query":{"match_all":{}}} x`),
 		of("msearch", "POST", "/books/_msearch", "5\n{}\n"),
+		of("msearch", "POST", "/books/_msearch", "\"\\u12\"\n{}\n"),
+		of("search", "POST", "/books/_search", `{"size":1}`, header{"Content-Encoding", "br"}),
+		of("list-stats", "GET", "/_list/wlm_stats?format=yaml&next_token=bogus", ""),
+		of("index-settings", "GET", "/books/_settings/index.number_of_*", ""),
+		of("index-settings", "PUT", "/books/_settings", `{"refresh_interval":"bogus"}`),
+		of("doc", "PUT", "/books/_doc/1?refresh=true", `{"n":1} x`),
 		of("tasks", "DELETE", "/_tasks/nosuch:1", ""),
 		of("tasks", "POST", "/_tasks/«node»:-1/_cancel", ""),
 		of("root", "OPTIONS", "/", ""),
@@ -68,30 +75,15 @@ func (g *gen) known() []*request {
 		of("doc", "GET", "/books/_doc/1?_source=n", ""),
 		of("index", "PUT", "/made-4", `{"settings":{"nosuch":1}}`),
 	}
-	switch i := g.IntN(len(all) + 3); i {
-	case len(all): // the version of a document that was deleted
-		write := func(method string) *request {
-			r := jsonRequest(method, "/books/_doc/7?refresh=true", "")
-			if method == "PUT" {
-				r = jsonRequest(method, "/books/_doc/7?refresh=true", `{"n":7}`)
-			}
-			r.kind = "doc"
-			return r
-		}
-		return []*request{write("PUT"), write("DELETE"), write("PUT")}
-	case len(all) + 1: // mappings that come of documents
-		doc := jsonRequest("PUT", "/made-9/_doc/1?refresh=true", `{"n":1}`)
-		get := jsonRequest("GET", "/made-9", "")
-		doc.kind, get.kind = "doc", "index"
-		return []*request{doc, get}
-	case len(all) + 2: // the form of a scroll's total
-		open := jsonRequest("POST", "/books/_search?scroll=1m&rest_total_hits_as_int=true", `{"size":1}`)
-		open.learn = "«scroll known»"
-		page := jsonRequest("POST", "/_search/scroll", `{"scroll_id":"«scroll known»"}`)
-		end := jsonRequest("DELETE", "/_search/scroll/«scroll known»", "")
-		open.kind, page.kind, end.kind = "scroll", "scroll", "scroll"
-		return []*request{open, page, end}
-	default:
-		return all[i]
-	}
+	doc := func(method, path, body string) *request { return of("doc", method, path, body)[0] }
+	open := jsonRequest("POST", "/books/_search?scroll=1m&rest_total_hits_as_int=true", `{"size":1}`)
+	open.kind, open.learn = "scroll", "«scroll known»"
+	all = append(all,
+		[]*request{doc("PUT", "/books/_doc/7?refresh=true", `{}`), doc("DELETE", "/books/_doc/7?refresh=true", ""), doc("PUT", "/books/_doc/7?refresh=true", `{}`)},
+		[]*request{doc("PUT", "/made-9/_doc/1?refresh=true", `{"n":1}`), of("index", "GET", "/made-9", "")[0]},
+		[]*request{doc("PUT", "/made-9/_doc/1?refresh=true", `{"n":1}`), doc("PUT", "/made-9/_doc/2?refresh=true", `{"n":"x"}`)},
+		[]*request{doc("PUT", "/books/_doc/7?refresh=true&routing=a", `{}`), doc("GET", "/books/_doc/7?routing=a", "")},
+		[]*request{open, of("scroll", "POST", "/_search/scroll", `{"scroll_id":"«scroll known»"}`)[0], of("scroll", "DELETE", "/_search/scroll/«scroll known»", "")[0]},
+	)
+	return all[number%uint64(len(all))]
 }

@@ -29,7 +29,7 @@ func TestSequences(t *testing.T) {
 		}
 	}
 	for _, rule := range rules() {
-		if rule.kind != "" && !kinds[rule.kind] {
+		if !kinds[rule.kind] {
 			t.Errorf("no request of the kind %s in 50 sequences", rule.kind)
 		}
 	}
