@@ -78,11 +78,29 @@ func TestNothingIsLeftOfOwners(t *testing.T) {
 			permit.Close()
 		}
 	}
+	atOnce := func(number int) {
+		var permits []*wlm.Permit
+		for i := range 10 * principals {
+			ticket, err := h.Enter(t.Context(), wlm.Request{Group: id, Principal: wlm.Principal{User: fmt.Sprint(number*principals + i)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			permit, err := ticket.Wait(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			permits = append(permits, permit)
+		}
+		for _, p := range permits {
+			p.Close()
+		}
+	}
 	storm(0)
 	before := heap()
 	for n := range storms {
 		storm(n + 1)
 	}
+	atOnce(storms + 1)
 	// An owner with its maps takes hundreds of bytes; the slack is for what the tests beside this one do.
 	if after := heap(); after > before+256<<10 {
 		t.Errorf("the heap has grown from %d to %d bytes", before, after)

@@ -37,6 +37,7 @@ type owners struct {
 type ownerShard struct {
 	mu      sync.Mutex
 	buckets map[BucketKey]*owned
+	most    int // buckets that the map has had
 }
 
 // owned is one bucket's owner and what it has to say. Only one goroutine at a time delivers, so that the order is kept.
@@ -81,6 +82,7 @@ func (o *owners) Send(k BucketKey, messages []sharedtier.Message) {
 			s.buckets = make(map[BucketKey]*owned)
 		}
 		s.buckets[k] = w
+		s.most = max(s.most, len(s.buckets))
 	}
 	w.machine.Limit = o.a.SharedLimit(k)
 	w.out = w.machine.Push(w.out)
@@ -109,6 +111,9 @@ func (o *owners) deliver(s *ownerShard, k BucketKey, w *owned) {
 	w.delivering = false
 	if w.machine.Idle() {
 		delete(s.buckets, k)
+		if len(s.buckets) == 0 && s.most > smallMap {
+			s.buckets, s.most = nil, 0
+		}
 	}
 	s.mu.Unlock()
 }

@@ -16,6 +16,7 @@ type Tenure[K comparable] struct {
 	lease   time.Duration
 	seats   map[Member]*seat[K]
 	buckets map[K]*Owner
+	most    int    // buckets that the map has had
 	last    uint64 // number of the permit granted last
 	missing int    // members that have not yet announced everything
 	ticked  time.Duration
@@ -122,6 +123,7 @@ func (t *Tenure[K]) Receive(m Member, session uint64, k K, msg Message, limit in
 	if o == nil {
 		o = &Owner{ready: t.Ready()}
 		t.buckets[k] = o
+		t.most = max(t.most, len(t.buckets))
 	}
 	o.Limit = limit
 	if s.stale[k] {
@@ -240,10 +242,17 @@ func (t *Tenure[K]) post(k K, o Outgoing, posts []Post[K]) []Post[K] {
 	return posts
 }
 
+// smallMap is how many buckets the map may have had and still be kept when it is empty: a map never shrinks, so after a storm of
+// principals it has to go whole.
+const smallMap = 64
+
 // tidy drops an owner that holds nothing.
 func (t *Tenure[K]) tidy(k K, o *Owner) {
 	if o.Idle() {
 		delete(t.buckets, k)
+		if len(t.buckets) == 0 && t.most > smallMap {
+			t.buckets, t.most = make(map[K]*Owner), 0
+		}
 	}
 }
 

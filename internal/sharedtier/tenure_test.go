@@ -2,6 +2,7 @@ package sharedtier_test
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -201,4 +202,34 @@ func TestTenureLimits(t *testing.T) {
 	expect(t, "of a bucket that nobody uses", told(h.SetLimit("y", 1, nil)), "[]")
 	expect(t, "buckets", h.Buckets(), "[x]")
 	expect(t, "a stranger", h.Open("z", 99, 0), "false")
+}
+
+// TestTenureForgetsAStorm: what very many buckets took is free when they are gone: a map keeps its room else.
+func TestTenureForgetsAStorm(t *testing.T) {
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	h := newHall("a")
+	h.open("a")
+	h.done("a")
+	before := heap()
+	const buckets = 20_000
+	for i := range buckets {
+		h.hear("a", fmt.Sprint(i), sharedtier.Message{Kind: sharedtier.Acquire, Depth: 1})
+	}
+	for _, p := range h.Permits() {
+		h.hear("a", p.Bucket, sharedtier.Message{Kind: sharedtier.Release, Permit: p.Permit})
+	}
+	if n := len(h.Buckets()); n != 0 {
+		t.Fatalf("%d buckets are left", n)
+	}
+	// The empty map of so many keeps more than half a megabyte.
+	if after := heap(); after > before+256<<10 {
+		t.Errorf("the heap has grown from %d to %d bytes", before, after)
+	}
+	runtime.KeepAlive(h)
 }

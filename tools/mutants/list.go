@@ -128,8 +128,12 @@ var list = []mutant{
 		"a refused client is told to come again in 0 seconds"},
 	{"wlm/link.go", "	w.out = w.machine.Push(w.out)\n	for _, m := range messages {", "	for _, m := range messages {",
 		"a raised shared limit wakes nobody until something else happens"},
-	{"wlm/link.go", "	if w.machine.Idle() {\n		delete(s.buckets, k)\n	}\n", "",
+	{"wlm/link.go", "	if w.machine.Idle() {\n		delete(s.buckets, k)\n", "	if false {\n",
 		"owners of principals' buckets stay for ever"},
+	{"wlm/link.go", "			s.buckets, s.most = nil, 0\n", "",
+		"what very many owners took is never free again"},
+	{"internal/sharedtier/tenure.go", "			t.buckets, t.most = make(map[K]*Owner), 0\n", "",
+		"what very many owners took is never free again"},
 
 	// internal/sharedtier
 	{"internal/sharedtier/coordinator.go", "		if m.Generation == c.Generation {", "		if m.Depth >= 0 {",
