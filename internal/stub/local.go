@@ -41,7 +41,7 @@ func (l *local) Query(ctx context.Context, r *shard.QueryRequest, done func(*sha
 		action = actionScrollQuery
 	}
 	light := r.Work.Free() && len(r.Sort) == 0 && (r.Fetch == nil || r.Fetch.Work.Free())
-	begin(ctx, r.Parent, &shardWork[*shard.QueryResult]{engine: l.engine, id: r.Shard, action: action, light: light, do: l.query(r), done: done})
+	begin(ctx, r.Parent, &shardWork[*shard.QueryResult]{engine: l.engine, id: r.Shard, job: job{light: light}, action: action, do: l.query(r), done: done})
 }
 
 func (l *local) Fetch(ctx context.Context, r *shard.FetchRequest, done func(*shard.FetchResult, error)) {
@@ -49,7 +49,7 @@ func (l *local) Fetch(ctx context.Context, r *shard.FetchRequest, done func(*sha
 	if r.Scroll {
 		action = actionScrollFetch
 	}
-	begin(ctx, r.Parent, &shardWork[*shard.FetchResult]{engine: l.engine, id: r.Shard, action: action, light: r.Work.Free(), do: l.fetch(r), done: done})
+	begin(ctx, r.Parent, &shardWork[*shard.FetchResult]{engine: l.engine, id: r.Shard, job: job{light: r.Work.Free()}, action: action, do: l.fetch(r), done: done})
 }
 
 // Close does nothing: a reader is memory that nobody else has.
@@ -73,7 +73,6 @@ type shardWork[T any] struct {
 	task   *tasks.Task
 	id     shard.ID
 	action string
-	light  bool // as phase.begin has it
 	do     func(*phase) (T, error)
 	done   func(T, error) // is told how it went
 
@@ -87,12 +86,12 @@ func (w *shardWork[T]) run() {
 			w.err = w.engine.panicked(p)
 		}
 	}()
-	if !w.light {
+	if !w.job.light {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 	}
 	p := phase{task: w.task, budget: &w.engine.work, quit: w.engine.pool.quit}
-	p.begin(w.light)
+	p.begin(w.job.light)
 	defer p.end()
 	w.result, w.err = w.do(&p)
 }

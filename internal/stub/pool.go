@@ -49,8 +49,8 @@ type pool struct {
 }
 
 // work is what a worker does. Exactly one of two things happens to it: run and
-// then finish are called on a worker, or drop is, with the reason, on any
-// goroutine. The pool has forgotten it when it calls finish. None of them may
+// then finish are called on a worker, of light work perhaps on the goroutine that
+// submits it, or drop is, with the reason, on any goroutine. The pool has forgotten it when it calls finish. None of them may
 // panic.
 type work interface {
 	run()
@@ -61,7 +61,8 @@ type work interface {
 
 // job is the place of work in the pool.
 type job struct {
-	work work
+	work  work
+	light bool // over in microseconds, without waiting for anything
 
 	// Guarded by the pool's lock.
 	waiting  bool
@@ -75,8 +76,8 @@ func newPool(name string, size, capacity int) *pool {
 	return &pool{name: name, size: size, capacity: capacity, quit: make(chan struct{})}
 }
 
-// submit hands j to a worker, or lets it wait for one; then it leaves the queue as
-// soon as ctx ends, with context.Cause. When there is no room it is dropped with
+// submit hands j to a worker, or does what is light in its place, or lets j wait for
+// one; then it leaves the queue as soon as ctx ends, with context.Cause. When there is no room it is dropped with
 // a *search.PoolFullError.
 func (p *pool) submit(ctx context.Context, j *job) {
 	p.mu.Lock()
@@ -89,6 +90,10 @@ func (p *pool) submit(ctx context.Context, j *job) {
 		p.idle = p.idle[:len(p.idle)-1]
 		p.active++
 		p.mu.Unlock()
+		if j.light {
+			p.standIn(worker, j)
+			return
+		}
 		worker <- j
 	case p.threads < p.size:
 		p.threads++
@@ -139,42 +144,57 @@ func (p *pool) watch(ctx context.Context, j *job) {
 // worker is the life of a worker, which begins with a job.
 func (p *pool) worker(j *job) {
 	defer p.workers.Done()
-	var mailbox chan *job
+	mailbox := make(chan *job, 1)
 	for j != nil {
 		j.work.run()
-
-		p.mu.Lock()
-		p.active--
-		p.completed++
-		next := p.first
-		var unwatch func() bool
-		switch {
-		case next != nil:
-			p.removeLocked(next)
-			p.active++
-			p.wait += time.Since(next.since)
-			unwatch = next.unwatch
-		case p.closed:
-			p.threads--
-			p.mu.Unlock()
-			j.work.finish()
-			return
-		default:
-			if mailbox == nil {
-				mailbox = make(chan *job, 1)
-			}
-			p.idle = append(p.idle, mailbox)
-		}
-		p.mu.Unlock()
-		if unwatch != nil {
-			unwatch()
-		}
+		next, over := p.turn(mailbox)
 		j.work.finish()
-		if next == nil {
+		if next == nil && !over {
 			next = <-mailbox // nil when the pool is closed
 		}
 		j = next
 	}
+}
+
+// standIn does the job of a worker that has no work, on this goroutine: to wake the worker, and it to wake who waits for the
+// result, takes longer than what is light. The worker stays taken until then.
+func (p *pool) standIn(worker chan *job, j *job) {
+	j.work.run()
+	next, over := p.turn(worker)
+	switch {
+	case next != nil:
+		worker <- next
+	case over:
+		close(worker)
+	}
+	j.work.finish()
+}
+
+// turn says that a worker has done its job, and gives it the next. If there is none the worker is idle, or over if the pool is
+// closed.
+func (p *pool) turn(mailbox chan *job) (next *job, over bool) {
+	var unwatch func() bool
+	p.mu.Lock()
+	p.active--
+	p.completed++
+	next = p.first
+	switch {
+	case next != nil:
+		p.removeLocked(next)
+		p.active++
+		p.wait += time.Since(next.since)
+		unwatch = next.unwatch
+	case p.closed:
+		p.threads--
+		over = true
+	default:
+		p.idle = append(p.idle, mailbox)
+	}
+	p.mu.Unlock()
+	if unwatch != nil {
+		unwatch()
+	}
+	return next, over
 }
 
 func (p *pool) pushLocked(j *job) {

@@ -236,3 +236,61 @@ func TestMemoryIsGivenBack(t *testing.T) {
 		e.Close()
 	})
 }
+
+// Light work is done by who submits it, as if by a worker that has no other.
+func TestPoolLightWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool("n/search", 1, 10)
+		light := func(doing func()) *recorded {
+			w := newWork(doing)
+			w.job.light = true
+			return w
+		}
+		first := light(nil)
+		p.submit(t.Context(), &first.job)
+		synctest.Wait()
+		if s := p.stats(); first.ended.Load() != 1 || s.Threads != 1 || s.Active != 0 || s.Completed != 1 {
+			t.Fatalf("the first ended %d times; pool %+v", first.ended.Load(), s)
+		}
+
+		heavy := newWork(func() { time.Sleep(time.Second) })
+		second := light(func() {
+			if s := p.stats(); s.Active != 1 || s.Threads != 1 {
+				t.Errorf("while light work is done the pool is %+v", s)
+			}
+			p.submit(t.Context(), &heavy.job) // waits: the worker is taken
+			if s := p.stats(); s.Queue != 1 || s.Active != 1 {
+				t.Errorf("with work that waits the pool is %+v", s)
+			}
+		})
+		p.submit(t.Context(), &second.job)
+		if second.ended.Load() != 1 { // before the call returns
+			t.Error("light work was left to the worker")
+		}
+		synctest.Wait()
+		if s := p.stats(); !heavy.ran.Load() || s.Queue != 0 || s.Active != 1 {
+			t.Errorf("what waited ran: %v; pool %+v", heavy.ran.Load(), s)
+		}
+
+		third := light(nil)
+		p.submit(t.Context(), &third.job) // waits like any other
+		if third.ended.Load() != 0 {
+			t.Error("light work was done though all workers had work")
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if s := p.stats(); third.ended.Load() != 1 || s.Active != 0 || s.Completed != 4 {
+			t.Errorf("the third ended %d times; pool %+v", third.ended.Load(), s)
+		}
+
+		last := light(func() {
+			go p.close()
+			synctest.Wait()
+		})
+		p.submit(t.Context(), &last.job)
+		p.close() // and here it returns
+		if s := p.stats(); last.ended.Load() != 1 || s.Threads != 0 || s.Active != 0 {
+			t.Errorf("the last ended %d times; pool %+v", last.ended.Load(), s)
+		}
+	})
+}
