@@ -187,6 +187,11 @@ func TestAgreement(t *testing.T) {
 		{"GET /books/_search?allow_no_indices=x", 400, illegal, illegal},
 		{"GET /books?ignore_unavailable=x", 400, illegal, illegal},
 		{`POST /books/_search {"size":99999999999}`, 400, illegal, ""},
+		{"GET /books/_settings?timeout=1s", 400, illegal, ""},
+		{"GET /books/_doc/1?realtime=%20", 200, "", ""},
+		{"GET /_list/wlm_stats?sort", 400, "parse_exception", illegal},
+		{"GET /_nosuch/_validate/query", 200, "", ""},
+		{`POST /books/_search {"track_total_hits":1.5}`, 200, "", ""},
 		{"GET /_cat/health?local=true", 400, illegal, ""},
 		{"GET /_cat/tasks?local=true", 400, illegal, ""},
 		{"GET /_cat/count?master_timeout=1s", 400, illegal, ""},
@@ -222,6 +227,9 @@ func TestAgreement(t *testing.T) {
 	s.do("GET", "/", "", "Content-Type", "").wantError(400, "content_type_header_exception")
 	if got := s.do("GET", "/?nosuch", ""); got.status != 400 || strings.Contains(got.body, "\n") {
 		t.Errorf("an error of /: %s", got.body)
+	}
+	if got := s.do("GET", "/books?error_trace=x&pretty", ""); strings.Contains(got.body, "\n") {
+		t.Errorf("a trace that cannot be read: %s", got.body)
 	}
 	if got := s.do("GET", "/books?pretty=maybe&format=yaml", ""); got.header.Get("Content-Type") != "application/json; charset=UTF-8" {
 		t.Errorf("a form that cannot be read: %s", got.body)

@@ -153,6 +153,7 @@ func (c *call) readFormat() error {
 	err := cmp.Or(prettyErr, humanErr, traceErr)
 	if err != nil { // nothing that was asked for holds yet
 		c.trace, c.format = false, anyFormat
+		c.pretty = c.pretty && traceErr == nil
 	}
 	return err
 }

@@ -10,7 +10,7 @@ import (
 func (s *Server) indexRoutes() []route {
 	const (
 		change = timeouts + expansion + " wait_for_active_shards"
-		lookup = timeouts + expansion + " local flat_settings include_defaults"
+		lookup = managerTimeouts + expansion + " local flat_settings include_defaults"
 	)
 	return []route{
 		{methods: "POST", pattern: "/{index}/_close", params: change, prepare: s.closeIndices},

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -132,7 +131,11 @@ func (c *call) statsPaging() (statsPaging, error) {
 	if p.size < 1 || p.size > largestPage {
 		return p, unparsable(nil, "parameter [size] must be from 1 to 100, not [%s]", c.query.Get("size"))
 	}
-	switch by := c.query.Get("sort"); strings.ToLower(cmp.Or(by, "node_id")) {
+	by := "node_id"
+	if c.query.Has("sort") {
+		by = c.query.Get("sort")
+	}
+	switch strings.ToLower(by) {
 	case "node_id":
 	case "workload_group":
 		p.by = byGroup

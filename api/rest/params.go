@@ -56,7 +56,11 @@ func (c *call) flag(name string, absent bool) (bool, error) {
 	if !c.query.Has(name) {
 		return absent, nil
 	}
-	switch v := c.query.Get(name); v {
+	v := c.query.Get(name)
+	if v != "" && strings.TrimSpace(v) == "" { // says nothing
+		return absent, nil
+	}
+	switch v {
 	case "true", "":
 		return true, nil
 	case "false":

@@ -26,16 +26,16 @@ type explanationDTO struct {
 
 // validateQuery tells whether a query could be searched with, without searching.
 func (s *Server) validateQuery(c *call) (action, error) {
-	var explain, everyShard bool
+	var explain, rewrite, everyShard bool
 	for _, p := range []struct {
 		name string
 		to   *bool
-	}{{"explain", &explain}, {"rewrite", &explain}, {"all_shards", &everyShard}} {
+	}{{"explain", &explain}, {"rewrite", &rewrite}, {"all_shards", &everyShard}} {
 		yes, err := c.flag(p.name, false)
 		if err != nil {
 			return nil, err
 		}
-		*p.to = *p.to || yes
+		*p.to = yes
 	}
 	rules, err := c.expansion(stub.Expansion{ForbidNone: true})
 	if err != nil {
@@ -52,17 +52,25 @@ func (s *Server) validateQuery(c *call) (action, error) {
 	return func() (*answer, error) {
 		if unreadable != nil {
 			d := validatedDTO{}
-			if explain || everyShard {
+			if explain {
 				d.Error = unreadable.Error()
 			}
 			return ok(d)
 		}
 		indices, err := s.cfg.Stub.Expand(c.param("index"), rules)
+		if _, wrong := errors.AsType[*search.InvalidIndexNameError](err); wrong {
+			return ok(notValidated(err))
+		}
 		if err != nil {
 			return nil, err
 		}
-		return ok(validated(indices, explain, everyShard))
+		return ok(validated(indices, explain || rewrite, everyShard))
 	}, nil
+}
+
+// notValidated tells why no index was asked.
+func notValidated(why error) validatedDTO {
+	return validatedDTO{Shards: &copiesDTO{}, Explanations: []explanationDTO{{Error: why.Error()}}}
 }
 
 // validated tells of a query that is fine: of one shard of each index, or of all of them.
@@ -70,8 +78,7 @@ func validated(indices []stub.IndexInfo, explain, everyShard bool) validatedDTO 
 	d := validatedDTO{Shards: &copiesDTO{}, Valid: true}
 	for _, x := range indices {
 		if x.Closed {
-			why := (&stub.IndexClosedError{Index: x.Name, UUID: x.UUID}).Error()
-			return validatedDTO{Shards: &copiesDTO{}, Explanations: []explanationDTO{{Error: why}}}
+			return notValidated(&stub.IndexClosedError{Index: x.Name, UUID: x.UUID})
 		}
 		asked := 1
 		if everyShard {

@@ -166,7 +166,7 @@ func (o *options) readKey(body []byte, name string, v *jsondoc.Value) (err error
 
 // whole is the text of a value. Of a number of hits that is a fraction, only what stands before the point counts.
 func whole(name string, v *jsondoc.Value) string {
-	if v.Kind == jsondoc.Number && (name == "size" || name == "from") {
+	if v.Kind == jsondoc.Number && (name == "size" || name == "from" || name == "track_total_hits") {
 		if x, err := strconv.ParseFloat(v.Text, 64); err == nil && x < 1<<31 && x > -1<<31 {
 			return strconv.Itoa(int(x))
 		}

@@ -29,7 +29,7 @@ var volatile = []string{"took", "updated_at", "cluster_uuid", "number", "build_t
 	"transport_address", "publish_address", "bound_address", "host", "ip", "timestamp", "current_usage", "start_time_in_millis", "running_time_in_nanos",
 	"start_time", "running_time", "bytes_wanted", "bytes_limit", "task_max_waiting_in_queue_millis", "task_max_waiting_in_queue", "query", "fetch", "total",
 	"byte_offset", "col", "line", "updated_at_string", "created_string", "memory_in_bytes", "cpu_time_in_nanos", "number_of_pending_tasks", "version", "completed", "largest", "total_wait_time_in_nanos", "next_token", "CPU_USAGE", "MEMORY_USAGE", "active",
-	"cpu", "heap.percent", "ram.percent", "load_1m", "load_5m", "load_15m", "store.size", "pri.store.size", "creation.date", "creation.date.string", "docs.deleted"}
+	"cpu", "heap.percent", "ram.percent", "load_1m", "load_5m", "load_15m", "store.size", "pri.store.size", "creation.date", "creation.date.string", "docs.deleted", "store"}
 
 // numbers are where numbers stand that each server gives out as it likes: of tasks.
 var numbers = regexp.MustCompile(`\.(tasks|children)(\..*)?\.id$`)
@@ -143,7 +143,7 @@ func compareTrees(path string, here, there *tree) []difference {
 	case here.kind == "object":
 		return compareMembers(path, here.sorted(), there.sorted())
 	case here.kind == "array":
-		if name == "workload_groups" || name == "tasks" || len(here.items) > 0 && here.items[0].member("WORKLOAD_GROUP_ID") != nil {
+		if name == "workload_groups" || name == "tasks" || len(here.items) > 0 && (here.items[0].member("WORKLOAD_GROUP_ID") != nil || here.items[0].member("prirep") != nil) {
 			inOrder(here)
 			inOrder(there)
 		}
@@ -197,7 +197,8 @@ func withoutTaskNumbers(s string) string {
 // inOrder sorts the items of a list that has no order.
 func inOrder(t *tree) {
 	key := func(v *tree) string {
-		return v.member("name").String() + v.member("action").String() + v.member("WORKLOAD_GROUP_ID").String()
+		return v.member("name").String() + v.member("action").String() + v.member("WORKLOAD_GROUP_ID").String() +
+			v.member("index").String() + v.member("shard").String() + v.member("prirep").String()
 	}
 	slices.SortStableFunc(t.items, func(a, b *tree) int { return strings.Compare(key(a), key(b)) })
 }
@@ -219,7 +220,7 @@ func compareTexts(here, there string) []difference {
 		return lines
 	}
 	h, t := plain(here), plain(there)
-	if strings.Contains(here, "WORKLOAD_GROUP") { // in the order of the ids
+	if strings.Contains(here, "WORKLOAD_GROUP") || strings.Contains(here, " STARTED") { // in the order of ids, or in none
 		slices.Sort(h)
 		slices.Sort(t)
 	}

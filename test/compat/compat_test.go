@@ -99,6 +99,9 @@ func (u *run) sequence(number uint64) {
 	for i, r := range all {
 		here, there, differences := u.pair.send(r)
 		u.sent++
+		if r.kind == "index-state" { // the shards begin anew there, which takes its time
+			u.pair.there.send(jsonRequest("GET", "/_cluster/health?wait_for_status=yellow&wait_for_no_initializing_shards=true&timeout=5s", ""))
+		}
 		u.kinds[r.kind]++
 		unlisted := u.count(meeting(r, here, there), differences)
 		if len(unlisted) > 0 {

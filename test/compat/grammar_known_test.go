@@ -51,6 +51,8 @@ func meant(number uint64) []*request {
 		of("index-settings", "GET", "/books/_settings/index.number_of_*", ""),
 		of("index-settings", "PUT", "/books/_settings", `{"refresh_interval":"bogus"}`),
 		of("doc", "PUT", "/books/_doc/1?refresh=true", `{"n":1} x`),
+		of("bulk", "POST", "/books/_bulk", "{}\n", header{contentType, "application/yaml"}),
+		of("validate", "GET", "/books/_validate/query?q=(", ""),
 		of("tasks", "DELETE", "/_tasks/nosuch:1", ""),
 		of("tasks", "POST", "/_tasks/«node»:-1/_cancel", ""),
 		of("root", "OPTIONS", "/", ""),
