@@ -25,8 +25,6 @@ type Task struct {
 	cancelCtx context.CancelCauseFunc // nil unless cancellable
 	unwatch   func() bool             // nil unless a context from outside is watched
 
-	account account
-
 	slot int // guarded by the shard's lock
 
 	// older and younger are the neighbours among the parent's children, guarded by the parent's lock.
@@ -43,6 +41,7 @@ type Task struct {
 	ran         time.Duration // from start to end
 	over        bool          // End is through
 	done        chan struct{} // made when first asked for
+	account     *account      // made when work begins
 }
 
 // ID names the task.

@@ -34,13 +34,13 @@ func (u *Usage) include(r Resource) {
 	u.Min.Memory, u.Max.Memory = min(u.Min.Memory, r.Memory), max(u.Max.Memory, r.Memory)
 }
 
-// account gathers the usage of one task.
+// account gathers the usage of one task. A task has none until somebody works at it: most wait first, or leave the work to others.
 type account struct {
 	mu     sync.Mutex
 	done   Usage // of the executions that are over; its Average is not kept
 	active []*Work
 
-	// Most tasks have one execution at most, or none: that one lies here.
+	// Most tasks have one execution at most: that one lies here.
 	first Work
 	room  [1]*Work
 }
@@ -67,7 +67,12 @@ type Work struct {
 
 // StartWork says that a worker takes up the task. Call [Work.Done] when it leaves it, best by defer.
 func (t *Task) StartWork() *Work {
-	a := &t.account
+	t.mu.Lock()
+	if t.account == nil {
+		t.account = new(account)
+	}
+	a := t.account
+	t.mu.Unlock()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.first.account == nil {
@@ -101,7 +106,15 @@ func (w *Work) Done() {
 }
 
 // Usage reads what the task has used so far, also while it works.
-func (t *Task) Usage() Usage { return t.account.read() }
+func (t *Task) Usage() Usage {
+	t.mu.Lock()
+	a := t.account
+	t.mu.Unlock()
+	if a == nil {
+		return Usage{}
+	}
+	return a.read()
+}
 
 // GroupUsage is what the tasks of one workload group that are running now use together.
 type GroupUsage struct {

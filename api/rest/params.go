@@ -103,7 +103,11 @@ func (c *call) checkTimeouts() error {
 }
 
 // unread says that this request does not read these parameters, with spaces between them, which its path knows.
-func (c *call) unread(names string) { c.passedOver = append(c.passedOver, strings.Fields(names)...) }
+func (c *call) unread(names string) {
+	if len(c.query) > 0 { // mostly there is nothing to pass over
+		c.passedOver = append(c.passedOver, strings.Fields(names)...)
+	}
+}
 
 // checkParams refuses query parameters that the path does not know, those first for which it knows a similar one, or that
 // this request does not read.
