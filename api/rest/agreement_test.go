@@ -192,6 +192,10 @@ func TestAgreement(t *testing.T) {
 		{"GET /_list/wlm_stats?sort", 400, "parse_exception", illegal},
 		{"GET /_nosuch/_validate/query", 200, "", ""},
 		{`POST /books/_search {"track_total_hits":1.5}`, 200, "", ""},
+		{"GET /books?master_timeout=-5s", 400, illegal, ""},
+		{"GET /books/_settings?master_timeout=-5s", 400, illegal, ""},
+		{"DELETE /elsewhere/_doc/1?version=3&version_type=external", 404, "", ""},
+		{"DELETE /elsewhere", 200, "", ""},
 		{"GET /_cat/health?local=true", 400, illegal, ""},
 		{"GET /_cat/tasks?local=true", 400, illegal, ""},
 		{"GET /_cat/count?master_timeout=1s", 400, illegal, ""},
@@ -313,7 +317,10 @@ func TestClosedIndices(t *testing.T) {
 	if r := s.do("POST", "/nosuch*/_close", "").want(200); r.at("shards_acknowledged") != false {
 		t.Errorf("closing nothing: %s", r.body)
 	}
-	s.do("POST", "/s*/_open", "").want(200)
+	if r := s.do("POST", "/shut,books/_close", "").want(200); r.at("indices", "shut") != nil || r.at("indices", "books") == nil {
+		t.Errorf("closing what is closed: %s", r.body)
+	}
+	s.do("POST", "/*/_open", "").want(200)
 	s.do("GET", "/shut/_search", "").want(200)
 	s.do("POST", "/*/_close", "").want(200)
 	if r := s.do("DELETE", "/*", "").want(200); s.do("GET", "/_cat/indices?expand_wildcards=all", "").body != "" {

@@ -99,6 +99,9 @@ func (s *Server) getIndex(c *call) (action, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.checkTimeouts(); err != nil {
+		return nil, err
+	}
 	for _, name := range [...]string{"local", "include_defaults"} { // nothing here has a default that is not shown
 		if _, err := c.flag(name, false); err != nil {
 			return nil, err

@@ -79,6 +79,9 @@ func (s *Server) indexSettings(c *call) (action, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.checkTimeouts(); err != nil {
+		return nil, err
+	}
 	for _, name := range [...]string{"local", "include_defaults"} {
 		if _, err := c.flag(name, false); err != nil {
 			return nil, err

@@ -16,7 +16,8 @@ func (ix *index) open() error {
 	return nil
 }
 
-// SetClosed closes indices, or opens them, and returns their names. A closed index
+// SetClosed closes indices, or opens them, and returns the names of those that were
+// not so before. A closed index
 // keeps its documents, and is neither searched nor written to. Names and patterns
 // are those of Expand.
 func (e *Engine) SetClosed(pattern string, rules Expansion, closed bool) ([]string, error) {
@@ -24,9 +25,11 @@ func (e *Engine) SetClosed(pattern string, rules Expansion, closed bool) ([]stri
 	if err != nil {
 		return nil, err
 	}
-	names := make([]string, len(found))
-	for i, ix := range found {
-		names[i] = ix.name
+	names := []string{}
+	for _, ix := range found {
+		if ix.now.Load().shut != closed {
+			names = append(names, ix.name)
+		}
 	}
 	err = e.redefine(found, func(d *dynamic) error {
 		d.shut = closed

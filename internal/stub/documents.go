@@ -128,7 +128,11 @@ func (e *Engine) prepare(a action) (ix *index, op shard.Operation, err error) {
 		return nil, op, err
 	}
 	if op.Kind == shard.Delete {
-		ix, err = e.existing(a.index)
+		find := e.existing
+		if op.Condition.Versions() { // a version from elsewhere makes the index, as any write does
+			find = e.indexForWriting
+		}
+		ix, err = find(a.index)
 		return ix, op, err
 	}
 	if err := checkID(a.id); err != nil {

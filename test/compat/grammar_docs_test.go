@@ -83,7 +83,7 @@ func (g *gen) docOf(index, id string) *request {
 		return r
 	default:
 		r := jsonRequest(g.one("GET", "GET", "HEAD"), "/"+index+"/_doc/"+id, "")
-		r.query = g.some(0.06, "preference=_local", "realtime=true", "realtime=false", "refresh=true", "routing=a", "stored_fields=n", "_source=false", "_source=n", "_source_includes=n", "_source_excludes=n",
+		r.query = g.some(0.06, "preference=_local", "realtime=true", "realtime=false", "refresh=true", "routing=a", "stored_fields=n", "_source=false", "_source=n", "_source_includes=n", "_source_excludes=t",
 			"¡version="+g.one("1", "2", "7", "0", "x"), "version_type=external", "_source=true")
 		return r
 	}

@@ -53,6 +53,8 @@ func meant(number uint64) []*request {
 		of("doc", "PUT", "/books/_doc/1?refresh=true", `{"n":1} x`),
 		of("bulk", "POST", "/books/_bulk", "{}\n", header{contentType, "application/yaml"}),
 		of("validate", "GET", "/books/_validate/query?q=(", ""),
+		of("search", "POST", "/books/_search", `{"query":/**/{"match_all":{}}}`),
+		of("search", "POST", "/nosuch/_search", `{"_source":{"nosuch":[]}}`),
 		of("tasks", "DELETE", "/_tasks/nosuch:1", ""),
 		of("tasks", "POST", "/_tasks/«node»:-1/_cancel", ""),
 		of("root", "OPTIONS", "/", ""),

@@ -396,7 +396,7 @@ func (g *gen) searchParams() []string {
 	return append(g.which(), g.some(0.03, "size="+g.one("¡0", "1", "-1", "¡x", "¡10001"), "from="+g.one("¡0", "1", "-1"), "timeout="+g.one("10s", "-1"), "q="+g.one("*:*", "t:one", "*", "¡(", "n:1"), "q=*:*&"+g.one("df=t", "analyzer="+g.one("standard", "¡nosuch"), "analyze_wildcard=true", "default_operator="+g.one("and", "OR", "¡bogus"), "lenient=true"), "allow_partial_search_results="+g.one("true", "false", "¡x"), "batched_reduce_size="+g.one("2", "1", "512"),
 		"cancel_after_time_interval="+g.one("10s", "-1", "¡bogus"), "ccs_minimize_roundtrips=true", "docvalue_fields=n", "explain=true", "max_concurrent_shard_requests="+g.one("1", "5", "¡0"), "phase_took="+g.one("true", "false"),
 		"pre_filter_shard_size="+g.one("1", "¡0"), "request_cache="+g.one("true", "false"), "rest_total_hits_as_int="+g.one("true", "false"), "¡search_pipeline=nosuch", "search_type="+g.one("query_then_fetch", "dfs_query_then_fetch", "¡bogus"),
-		"seq_no_primary_term=true", "sort="+g.one("_doc", "n", "n:desc", "_score"), "_source="+g.one("true", "false", "n"), "_source_includes=n", "_source_excludes=n,t", "stored_fields=n",
+		"seq_no_primary_term=true", "sort="+g.one("_doc", "n", "n:desc", "_score"), "_source="+g.one("true", "false", "n"), "_source_includes=n", "_source_excludes=t", "stored_fields=n",
 		"terminate_after="+g.one("1", "¡0"), "track_scores=true", "track_total_hits="+g.one("true", "false", "1", "¡x"), "typed_keys=true", "version=true", "ignore_throttled=true", "¡scroll=bogus", "index=books")...)
 }
 

@@ -83,7 +83,7 @@ func (s *side) exchange(r *request) (answer, error) {
 		if err != nil {
 			return answer{}, err
 		}
-		if res.Close || strings.Contains(string(body), "too_long_http_") { // what follows of the request would be taken for the next
+		if res.Close || res.StatusCode == http.StatusExpectationFailed || strings.Contains(string(body), "too_long_http_") { // what follows of the request would be taken for the next
 			s.close()
 		}
 		return answer{status: res.StatusCode, header: res.Header, body: inflated(res.Header, body)}, nil
