@@ -280,6 +280,25 @@ func (p *Process) Resident() int64 {
 	return resident * int64(os.Getpagesize())
 }
 
+// CPU is the processor time that the process has used, to within [CPUTick].
+func (p *Process) CPU() time.Duration {
+	p.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		p.t.Skipf("processor time cannot be read here: %v", err)
+	}
+	_, after, _ := strings.Cut(string(text), ") ") // the name before it may have blanks
+	fields := strings.Fields(after)
+	var user, system int64
+	if _, err := fmt.Sscan(fields[11]+" "+fields[12], &user, &system); err != nil {
+		p.t.Fatal(err)
+	}
+	return time.Duration(user+system) * CPUTick
+}
+
+// CPUTick is the unit in which Linux tells of processor time.
+const CPUTick = 10 * time.Millisecond
+
 // OpenFiles is how many files and connections the process has open.
 func (p *Process) OpenFiles() int {
 	p.t.Helper()

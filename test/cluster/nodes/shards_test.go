@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/wlmserver/wlmserver/test/server"
 )
 
 // found is what a search through the node finds of an index, and how many shards failed.
@@ -150,12 +152,22 @@ func TestAClientThatLeavesEndsTheWorkOfAllNodes(t *testing.T) {
 					t.Errorf("a shard on %s works for %q, want a task of %s", on, parent, n.id)
 				}
 			}
+			burnt := map[*node]time.Duration{}
+			for _, x := range c.nodes[:3] {
+				burnt[x] = x.server().CPU()
+			}
 			left := time.Now()
 			leave()
 			<-gone
 			c.eventually(func() bool { return len(other.shardTasks()) == 0 }, func() string { return "nobody works for the search any more" })
 			if took := time.Since(left); took > time.Second {
 				t.Errorf("the work ended %v after its client had gone", took)
+			}
+			for x, before := range burnt {
+				// What asking for the tasks costs is in it, and each reading may be a tick off.
+				if more := x.server().CPU() - before; x != n && more > 50*time.Millisecond+2*server.CPUTick {
+					t.Errorf("%v of processor time were burnt on another node after the client had gone", more)
+				}
 			}
 		}
 	}
