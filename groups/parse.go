@@ -57,6 +57,9 @@ func (r *patchReader) part(m jsondoc.Member) error {
 	case "resource_limits":
 		return read(&r.patch.Limits, m.Value, readLimits)
 	case "settings":
+		if m.Value.Kind == jsondoc.Array && len(m.Value.Items) == 0 {
+			return nil // as OpenSearch has it: it says nothing
+		}
 		return read(&r.patch.Settings, m.Value, r.settings)
 	case "throttling":
 		return read(&r.patch.Throttling, m.Value, readThrottling)

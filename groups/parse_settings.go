@@ -10,9 +10,6 @@ import (
 // keys; values are kept as strings, however they were written.
 func (r *patchReader) settings(v *jsondoc.Value) (map[string]Field[string], error) {
 	settings := make(map[string]Field[string])
-	if v.Kind == jsondoc.Array && len(v.Items) == 0 {
-		return settings, nil // as OpenSearch has it: nothing is nothing
-	}
 	if v.Kind != jsondoc.Object {
 		line, column := jsondoc.Position(r.body, v.Offset)
 		return nil, &InvalidError{

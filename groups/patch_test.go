@@ -29,7 +29,7 @@ func TestUpdateMerges(t *testing.T) {
 
 		{body: `{"settings":null}`, settings: `null`},
 		{body: `{"settings":{}}`, settings: `null`},
-		{body: `{"settings":[]}`, settings: `null`},
+		{body: `{"settings":[]}`},
 		{body: `{"settings":{"search.max_buckets":10}}`, settings: `{"search.default_search_timeout":"5s","search.max_buckets":"10"}`},
 		{body: `{"settings":{"search.max_buckets":null}}`, settings: `{"search.default_search_timeout":"5s"}`},
 		{body: `{"settings":{"search":{"max_buckets":null,"default_search_timeout":null}}}`, settings: `null`},
