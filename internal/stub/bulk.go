@@ -208,6 +208,11 @@ func parseBulk(index string, body []byte, when []Condition) ([]action, error) {
 			a.source, rest, _ = bytes.Cut(rest, []byte("\n"))
 			number++
 		}
+		if a.name == "update" && a.when.numbered {
+			if u, err := parseUpdate(a.source); err == nil && (u.upsert != nil || u.docAsUpsert) {
+				problems = append(problems, fmt.Sprintf("the action in line %d: an upsert creates a document, which has no [if_seq_no] yet", number))
+			}
+		}
 		actions = append(actions, a)
 	}
 	if len(problems) > 0 {

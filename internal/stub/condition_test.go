@@ -150,6 +150,9 @@ func TestConditionsOfBulkActions(t *testing.T) {
 	if _, err := f.engine.Bulk("a", []byte(`{"update":{"_id":"1","version":1,"version_type":"external"}}`+"\n{\"doc\":{}}\n")); err == nil {
 		t.Error("an update with a version is taken")
 	}
+	if _, err := f.engine.Bulk("a", []byte(`{"update":{"_id":"1","if_seq_no":1,"if_primary_term":1}}`+"\n{\"doc\":{},\"doc_as_upsert\":true}\n")); err == nil {
+		t.Error("an upsert of what has been changed is taken")
+	}
 	if r, err := f.engine.Bulk("a", []byte("{\"index\":{\"_id\":\"7\"}}\n{}\n"), condition(t, "require_alias", "true")); err != nil || r.Items[0].Err == nil {
 		t.Errorf("an alias is asked for all: %+v %v", r, err)
 	}

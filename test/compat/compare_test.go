@@ -29,7 +29,7 @@ var volatile = []string{"took", "updated_at", "cluster_uuid", "number", "build_t
 	"transport_address", "publish_address", "bound_address", "host", "ip", "timestamp", "current_usage", "start_time_in_millis", "running_time_in_nanos",
 	"start_time", "running_time", "bytes_wanted", "bytes_limit", "task_max_waiting_in_queue_millis", "task_max_waiting_in_queue", "query", "fetch", "total",
 	"byte_offset", "col", "line", "updated_at_string", "created_string", "memory_in_bytes", "cpu_time_in_nanos", "number_of_pending_tasks", "version", "completed", "largest", "total_wait_time_in_nanos", "next_token", "CPU_USAGE", "MEMORY_USAGE", "active",
-	"cpu", "heap.percent", "ram.percent", "load_1m", "load_5m", "load_15m", "store.size", "pri.store.size", "creation.date", "creation.date.string", "docs.deleted", "store"}
+	"cpu", "heap.percent", "ram.percent", "load_1m", "load_5m", "load_15m", "store.size", "pri.store.size", "creation.date", "creation.date.string", "docs.deleted", "store", "workload_groups._id"}
 
 // numbers are where numbers stand that each server gives out as it likes: of tasks.
 var numbers = regexp.MustCompile(`\.(tasks|children)(\..*)?\.id$`)
