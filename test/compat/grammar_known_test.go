@@ -55,6 +55,7 @@ func meant(number uint64) []*request {
 		of("search", "POST", "/books/_search", `{"query":{"bool":{"must":[{}]}}}`),
 		of("index-settings", "GET", "/books/_settings?human=false", ""),
 		of("health", "GET", "/_cluster/health?level=awareness_attributes", ""),
+		of("settings", "GET", "/_cluster/settings?flat_settings=bogus", ""),
 		of("bulk", "POST", "/books/_bulk", "{}\n", header{contentType, "application/yaml"}),
 		of("validate", "GET", "/books/_validate/query?q=(", ""),
 		of("search", "POST", "/books/_search", `{"query":/**/{"match_all":{}}}`),

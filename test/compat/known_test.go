@@ -127,6 +127,7 @@ func knownDifferences() []known {
 		{decided, "a number out of range", "a value of the wrong kind", re(`"(size|from)":(-?\d{10}|true|false)`), re(`^\.error\.caused_by: nothing here`)},
 		{decided, "comments", "comments in a body", re(`/\*|//`), re(`^status: 400 \w+ here, 200 there`)},
 		{decided, "an empty query within another", "is not evaluated", re(searches + `.*\{\}`), re(`^\.error\.(root_cause\.)?type: "illegal_argument_exception" here, "x_content_parse_exception" there|^\.error\.caused_by: nothing here`)},
+		{decided, "suppressed errors", "`suppressed`", re(`flat_settings`), re(`\.suppressed: nothing here`)},
 		{decided, "human=false", "`human=false` is false", re(`human=`), re(`_string: nothing here`)},
 		{notOffered, "awareness attributes", "awareness attributes", re(`^health .*level=awareness_attributes`), re(`^\.awareness_attributes: nothing here`)},
 		{decided, "the phases of reduction", "reduced in one go", nil, re(`num_reduce_phases: nothing here`)},
