@@ -296,10 +296,10 @@ func TestLostMessages(t *testing.T) {
 						for _, s := range all {
 							if s.runs.Load() {
 								s.stop()
-							}
-							if s.runs.Load() || s.over() {
-								moved = true
 								<-s.end
+							}
+							if s.over() {
+								moved = true
 								continue
 							}
 							left = append(left, s)
