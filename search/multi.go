@@ -41,7 +41,7 @@ func (s *Service) RunMulti(ctx context.Context, m *MultiRequest) ([]ItemResult, 
 		Type:        tasks.Transport,
 		Description: func() string { return fmt.Sprintf("requests[%d]", len(m.Items)) },
 		Parent:      parentOf(ctx),
-		Headers:     taskHeaders(m.OpaqueID),
+		Headers:     taskHeaders(m.OpaqueID, m.RequestID),
 		Cancellable: true,
 		User:        m.Principal.User,
 	})
@@ -99,6 +99,9 @@ func (m *MultiRequest) item(i int) *Request {
 	}
 	if r.OpaqueID == "" {
 		r.OpaqueID = m.OpaqueID
+	}
+	if r.RequestID == "" {
+		r.RequestID = m.RequestID
 	}
 	if r.CancelAfter == nil {
 		r.CancelAfter = m.CancelAfter

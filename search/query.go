@@ -91,7 +91,7 @@ func (q *query) spec(parent *tasks.Task) tasks.Spec {
 		Type:        tasks.Transport,
 		Description: q.execution.Description,
 		Parent:      parent,
-		Headers:     taskHeaders(q.request.OpaqueID),
+		Headers:     taskHeaders(q.request.OpaqueID, q.request.RequestID),
 		Cancellable: true,
 		User:        q.request.Principal.User,
 	}
@@ -145,11 +145,18 @@ func (q *query) release(p *wlm.Permit) {
 	}
 }
 
-func taskHeaders(opaqueID string) map[string]string {
-	if opaqueID == "" {
+func taskHeaders(opaqueID, requestID string) map[string]string {
+	if opaqueID == "" && requestID == "" {
 		return nil
 	}
-	return map[string]string{OpaqueIDHeader: opaqueID}
+	h := make(map[string]string, 2)
+	if opaqueID != "" {
+		h[OpaqueIDHeader] = opaqueID
+	}
+	if requestID != "" {
+		h[RequestIDHeader] = requestID
+	}
+	return h
 }
 
 // parentKey finds the task of the execution that a context was given to.

@@ -63,8 +63,9 @@ type Request struct {
 	// it without a context of its own. What it returns is called when the
 	// search has ended.
 	Started func(*tasks.Task) (ended func())
-	// OpaqueID is the client's own mark, shown in the task list.
-	OpaqueID string
+	// OpaqueID is the client's own mark, and RequestID the request's, both shown
+	// in the task list.
+	OpaqueID, RequestID string
 
 	// CancelAfter is how long the search may live, its wait included: nil
 	// where the request does not say, units.None where it says "no limit".
@@ -101,6 +102,7 @@ type MultiRequest struct {
 	GroupID   string
 	Principal wlm.Principal
 	OpaqueID  string
+	RequestID string
 }
 
 // ItemResult is what became of one item of a multi-search: an answer or an

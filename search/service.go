@@ -21,6 +21,9 @@ const (
 // OpaqueIDHeader carries the client's own mark of a request.
 const OpaqueIDHeader = "X-Opaque-Id"
 
+// RequestIDHeader carries the id of a request, for those who follow it through systems.
+const RequestIDHeader = "X-Request-Id"
+
 // Config is what a service is made of.
 type Config struct {
 	Tasks     *tasks.Manager

@@ -120,7 +120,11 @@ func TestAgreement(t *testing.T) {
 
 		{"GET /nosuch?expand_wildcards=none", 200, "", ""},
 		{"GET /nosuch/_search?expand_wildcards=none", 200, "", ""},
-		{"GET /_nosuch/_count?expand_wildcards=hidden", 200, "", ""},
+		{"GET /_nosuch/_count?expand_wildcards=hidden", 400, "invalid_index_name_exception", ""},
+		{"GET /_nosuch?expand_wildcards=hidden", 200, "", ""},
+		{"GET /nosuch?expand_wildcards=", 200, "", ""},
+		{"DELETE /book*?expand_wildcards=", 200, "", ""},
+		{"HEAD /books", 200, "", ""},
 		{"DELETE /nosuch?expand_wildcards=none", 200, "", ""},
 		{"GET /nosuch?expand_wildcards=none&allow_no_indices=false", 404, notFound, ""},
 		{"GET /nosuch,books?expand_wildcards=none", 404, notFound, ""},

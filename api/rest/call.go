@@ -19,7 +19,7 @@ import (
 // Header names as net/http keys them.
 const (
 	opaqueIDHeader  = search.OpaqueIDHeader
-	requestIDHeader = "X-Request-Id"
+	requestIDHeader = search.RequestIDHeader
 	groupHeader     = "Workloadgroupid"
 )
 
@@ -174,7 +174,7 @@ func (c *call) panicked(p any, stack []byte) {
 func (c *call) MarshalZerologObject(e *zerolog.Event) {
 	e.Str("method", c.r.Method).Str("uri", c.r.RequestURI).Str("peer", c.r.RemoteAddr)
 	for _, x := range [...]struct{ field, value string }{
-		{"request_id", c.r.Header.Get(requestIDHeader)}, {"opaque_id", c.opaqueID()}, {"user", c.user.Name},
+		{"request_id", c.requestID()}, {"opaque_id", c.opaqueID()}, {"user", c.user.Name},
 	} {
 		if x.value != "" {
 			e.Str(x.field, x.value)
@@ -219,11 +219,19 @@ func (c *call) register(action, kind string, parent *tasks.Task) (*tasks.Task, e
 	if id := c.opaqueID(); id != "" {
 		spec.Headers = map[string]string{opaqueIDHeader: id}
 	}
+	if id := c.requestID(); id != "" {
+		if spec.Headers == nil {
+			spec.Headers = make(map[string]string, 1)
+		}
+		spec.Headers[requestIDHeader] = id
+	}
 	if c.local {
 		spec.ParentID = c.parentTask()
 	}
 	return c.s.cfg.Tasks.Register(context.WithoutCancel(c.r.Context()), spec)
 }
+
+func (c *call) requestID() string { return c.r.Header.Get(requestIDHeader) }
 
 func (c *call) opaqueID() string { return c.r.Header.Get(opaqueIDHeader) }
 

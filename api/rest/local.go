@@ -18,6 +18,9 @@ const parentTaskHeader = "X-Wlmserver-Parent-Task"
 // forOthers is the request as other nodes are asked it.
 func (c *call) forOthers() LocalRequest {
 	r := LocalRequest{Method: c.r.Method, Path: c.path, RawQuery: c.r.URL.RawQuery, Header: http.Header{}, User: c.user.Name, Roles: c.user.Roles}
+	if id := c.requestID(); id != "" {
+		r.Header.Set(requestIDHeader, id)
+	}
 	if id := c.opaqueID(); id != "" {
 		r.Header.Set(opaqueIDHeader, id)
 	}

@@ -68,7 +68,7 @@ func (c *call) multiRequest() (*search.MultiRequest, error) {
 	if len(body) == 0 {
 		return nil, noBodySent("send pairs of lines, a header and a search, or the same as parameter [source]")
 	}
-	m := &search.MultiRequest{GroupID: c.groupID(), Principal: c.principal(), OpaqueID: c.opaqueID()}
+	m := &search.MultiRequest{GroupID: c.groupID(), Principal: c.principal(), OpaqueID: c.opaqueID(), RequestID: c.requestID()}
 	if m.CancelAfter, err = c.cancelAfter(); err != nil {
 		return nil, err
 	}

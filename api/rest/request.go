@@ -216,7 +216,7 @@ func (c *call) hold(n int64) error {
 	return nil
 }
 
-// checkMediaType refuses a body that is neither JSON nor YAML, nor lines of JSON where those are taken.
+// checkMediaType refuses a body that is neither JSON, by whatever name, nor YAML where no lines of JSON are wanted.
 func (c *call) checkMediaType(linesToo bool) error {
 	if enc := c.r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") && !c.compressed() {
 		return plainError(http.StatusUnsupportedMediaType, "Content-Encoding ["+enc+"] is not supported: send the body as gzip, or uncompressed")
@@ -228,10 +228,8 @@ func (c *call) checkMediaType(linesToo bool) error {
 		return nil
 	case media == "application/cbor", media == "application/smile", media == "application/vnd.opensearch+cbor", media == "application/vnd.opensearch+smile":
 		return plainError(http.StatusNotAcceptable, "Content-Type header ["+ct+"] is not supported: send JSON or YAML")
-	case media == "application/x-ndjson", media == "application/vnd.opensearch+x-ndjson":
-		if linesToo {
-			return nil
-		}
+	case media == "application/x-ndjson", media == "application/vnd.opensearch+x-ndjson": // one line is JSON, too
+		return nil
 	}
 	return plainError(http.StatusNotAcceptable, "Content-Type header ["+ct+"] is not supported")
 }

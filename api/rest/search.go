@@ -73,6 +73,7 @@ func (c *call) searchRequest(kind search.Kind) (*search.Request, error) {
 		GroupID:   c.groupID(),
 		Principal: c.principal(),
 		OpaqueID:  c.opaqueID(),
+		RequestID: c.requestID(),
 	}
 	if kind != search.Search {
 		return r, nil

@@ -363,3 +363,12 @@ func keys(v *jsondoc.Value) string {
 	}
 	return strings.Join(names, " ")
 }
+
+// TestTasksShowMarks: both marks that a client can give a request are shown with its task.
+func TestTasksShowMarks(t *testing.T) {
+	s := newServer(t)
+	r := s.do("GET", "/_tasks?group_by=none", "", "X-Opaque-Id", "mine", "X-Request-Id", "0123456789abcdef0123456789abcdef").want(200)
+	if headers := `"headers":{"X-Opaque-Id":"mine","X-Request-Id":"0123456789abcdef0123456789abcdef"}`; !strings.Contains(r.body, headers) {
+		t.Errorf("no task has %s: %s", headers, r.body)
+	}
+}

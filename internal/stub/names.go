@@ -97,9 +97,6 @@ func readChoice(name, value string) (bool, error) {
 
 // read reads which indices patterns find. None here is hidden.
 func (w *Wildcards) read(value string) error {
-	if value == "" {
-		return nil
-	}
 	open, closed := false, false
 	for state := range strings.SplitSeq(value, ",") {
 		switch strings.TrimSpace(state) {
@@ -111,7 +108,7 @@ func (w *Wildcards) read(value string) error {
 			open, closed = true, true
 		case "none":
 			open, closed = false, false
-		case "hidden":
+		case "hidden", "": // an empty list is one
 		default:
 			return &search.InvalidError{Reason: fmt.Sprintf("the value [%s] of [expand_wildcards] must be of [open], [closed], [hidden], [none], [all]", state)}
 		}
@@ -137,9 +134,6 @@ type selection struct {
 
 // check looks at what can be said of the names without knowing the indices.
 func (s selection) check() error {
-	if s.Wildcards == NoIndices { // any name may be one that no index has
-		return nil
-	}
 	for _, name := range s.names {
 		if name == "_all" || isPattern(name) {
 			continue
@@ -170,8 +164,10 @@ func isPattern(name string) bool {
 // the order of the names, those found by a pattern in alphabetical order. Behind a
 // pattern, a name that starts with "-" takes away from what came before it.
 func (e *Engine) resolve(s selection) ([]*index, error) {
-	if err := s.check(); err != nil {
-		return nil, err
+	if s.Wildcards != NoIndices { // else any name may be one that no index has
+		if err := s.check(); err != nil {
+			return nil, err
+		}
 	}
 	if len(s.names) == 1 && !isPattern(s.names[0]) && s.names[0] != "_all" {
 		if ix := e.index(s.names[0]); ix != nil {
