@@ -125,6 +125,7 @@ func TestAgreement(t *testing.T) {
 		{"GET /nosuch?expand_wildcards=", 200, "", ""},
 		{"DELETE /book*?expand_wildcards=", 200, "", ""},
 		{"HEAD /books", 200, "", ""},
+		{"GET /books?expand_wildcards=%20", 400, illegal, ""},
 		{"DELETE /nosuch?expand_wildcards=none", 200, "", ""},
 		{"GET /nosuch?expand_wildcards=none&allow_no_indices=false", 404, notFound, ""},
 		{"GET /nosuch,books?expand_wildcards=none", 404, notFound, ""},

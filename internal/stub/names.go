@@ -97,6 +97,10 @@ func readChoice(name, value string) (bool, error) {
 
 // read reads which indices patterns find. None here is hidden.
 func (w *Wildcards) read(value string) error {
+	if value == "" {
+		*w = NoIndices
+		return nil
+	}
 	open, closed := false, false
 	for state := range strings.SplitSeq(value, ",") {
 		switch strings.TrimSpace(state) {
@@ -108,7 +112,7 @@ func (w *Wildcards) read(value string) error {
 			open, closed = true, true
 		case "none":
 			open, closed = false, false
-		case "hidden", "": // an empty list is one
+		case "hidden":
 		default:
 			return &search.InvalidError{Reason: fmt.Sprintf("the value [%s] of [expand_wildcards] must be of [open], [closed], [hidden], [none], [all]", state)}
 		}

@@ -16,9 +16,8 @@ import (
 )
 
 const (
-	clusterName = "compat"
-	nodeName    = "compat"
-	// defaultSeed and defaultRequests are the run that has to meet every entry of the list of known differences.
+	clusterName     = "compat"
+	nodeName        = "compat"
 	defaultSeed     = 1
 	defaultRequests = 2400
 )
