@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/wlmserver/wlmserver/auth"
@@ -24,6 +25,8 @@ func (c *serveCommand) Run(ctx context.Context, s streams) error {
 		return &usageError{err}
 	}
 	config.Log.Output = s.err
+	floor := floorHeap(s.environment)
+	defer runtime.KeepAlive(floor)
 
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
