@@ -31,7 +31,7 @@ test: ## Run the tests
 
 .PHONY: test-cluster
 test-cluster: ## Run the tests of several nodes, each kind of trouble ROUNDS (1) times (100: half an hour)
-	cd test/cluster && go test $$(go list ./... | grep -v /nodes$$) && go test ./nodes -count=1 -timeout 0 -rounds $(ROUNDS)
+	cd test/cluster && go test -p 1 $$(go list ./... | grep -v /nodes$$) && go test ./nodes -count=1 -timeout 0 -rounds $(ROUNDS)
 
 .PHONY: race
 race: ## Run the tests under the race detector
