@@ -1,4 +1,5 @@
-// Package faultproxy stands between two processes of a test and disturbs what they say over TCP: it delays, holds back, or cuts.
+// Package faultproxy stands between two processes of a test and disturbs what they say over TCP: it delays, holds back, or cuts, also where
+// somebody who watches what passes wants it.
 //
 // One proxy is one link: give each process the address of a proxy instead of that of its peer.
 package faultproxy
@@ -27,6 +28,13 @@ const (
 	capacity = 256      // chunks that are under way in one direction
 )
 
+// Watcher sees what passes one way of one connection. It is used by one goroutine.
+type Watcher interface {
+	// Watch is given what is to pass next, and returns how many bytes of it may. When that is fewer than all, the connection breaks behind
+	// them, so that both sides notice.
+	Watch(b []byte) int
+}
+
 // Proxy forwards TCP connections. It is safe for concurrent use.
 type Proxy struct {
 	listener net.Listener
@@ -40,6 +48,7 @@ type Proxy struct {
 	held    Way
 	cut     bool
 	delay   [Both]time.Duration // by way; [0] is not used
+	watch   func() (up, down Watcher)
 	links   map[*link]struct{}
 }
 
@@ -92,7 +101,15 @@ func (p *Proxy) Break() {
 	}
 }
 
-// Heal ends all faults.
+// Watch has each connection that is made from now on be watched, each way by a watcher of its own. It is asked for them at the beginning
+// of the connection. Nil: none is.
+func (p *Proxy) Watch(watch func() (up, down Watcher)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.watch = watch
+}
+
+// Heal ends all faults. Who watches goes on watching.
 func (p *Proxy) Heal() {
 	p.change(func() { p.held, p.cut, p.delay = 0, false, [Both]time.Duration{} })
 }
@@ -149,13 +166,18 @@ func (p *Proxy) forward(client net.Conn) {
 	p.mu.Lock()
 	p.links[l] = struct{}{}
 	late := p.cut || p.ctx.Err() != nil // since it was accepted
+	watch := p.watch
 	p.mu.Unlock()
 	if late {
 		l.reset()
 	}
+	var up, down Watcher = nobody{}, nobody{}
+	if watch != nil {
+		up, down = watch()
+	}
 	var ways sync.WaitGroup
-	ways.Go(func() { l.pump(Up, client, target) })
-	ways.Go(func() { l.pump(Down, target, client) })
+	ways.Go(func() { l.pump(Up, client, target, up) })
+	ways.Go(func() { l.pump(Down, target, client, down) })
 	ways.Wait()
 	client.Close()
 	target.Close()
@@ -189,6 +211,11 @@ func abort(c net.Conn) {
 	c.Close()
 }
 
+// nobody lets everything pass.
+type nobody struct{}
+
+func (nobody) Watch(b []byte) int { return len(b) }
+
 type piece struct {
 	bytes []byte
 	due   time.Time
@@ -196,7 +223,7 @@ type piece struct {
 }
 
 // pump forwards one way until its end, and the end too.
-func (l *link) pump(w Way, from, to net.Conn) {
+func (l *link) pump(w Way, from, to net.Conn, watcher Watcher) {
 	pieces := make(chan piece, capacity)
 	l.proxy.running.Go(func() {
 		defer close(pieces)
@@ -217,8 +244,10 @@ func (l *link) pump(w Way, from, to net.Conn) {
 		if !l.wait(w, x.due) {
 			break
 		}
-		if _, err := to.Write(x.bytes); err != nil {
+		n := watcher.Watch(x.bytes)
+		if _, err := to.Write(x.bytes[:n]); err != nil || n < len(x.bytes) {
 			l.reset()
+			break
 		}
 		switch {
 		case errors.Is(x.err, io.EOF):

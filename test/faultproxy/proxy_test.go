@@ -23,8 +23,11 @@ const (
 	quiet = 200 * time.Millisecond
 )
 
-// end is how a connection ended for the server.
-type end struct{ err error }
+// end is how a connection ended for the server, and what came over it.
+type end struct {
+	err   error
+	heard string
+}
 
 // start returns a proxy before a server that sends back each line, and what the server hears at the end of connections.
 func start(t *testing.T) (*faultproxy.Proxy, <-chan end) {
@@ -41,9 +44,10 @@ func start(t *testing.T) (*faultproxy.Proxy, <-chan end) {
 				return
 			}
 			go func() {
-				_, err := io.Copy(c, c)
+				var heard strings.Builder
+				_, err := io.Copy(c, io.TeeReader(c, &heard))
 				c.Close()
-				ends <- end{err}
+				ends <- end{err, heard.String()}
 			}()
 		}
 	}()
@@ -221,6 +225,60 @@ func TestBreakLetsNewOnesIn(t *testing.T) {
 		t.Errorf("the client heard %v", err)
 	}
 	dial(t, p).echoes(t, "after")
+}
+
+// stops is a watcher that lets nothing pass from the first such text on.
+type stops struct{ at string }
+
+func (s stops) Watch(b []byte) int {
+	if i := strings.Index(string(b), s.at); i >= 0 {
+		return i
+	}
+	return len(b)
+}
+
+// Who watches says behind which byte the connection breaks: what is before it arrives, and both sides notice.
+func TestWatch(t *testing.T) {
+	for _, x := range []struct {
+		name     string
+		up, down stops
+		answer   string
+	}{
+		{"up", stops{"lost"}, stops{"nothing"}, ""}, // an answer may be under way when it breaks
+		{"down", stops{"nothing"}, stops{"lost"}, "heard"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			p, ends := start(t)
+			before := dial(t, p)
+			before.echoes(t, "before anybody watches")
+			p.Watch(func() (up, down faultproxy.Watcher) { return x.up, x.down })
+			before.echoes(t, "lost")
+			c := dial(t, p)
+			long := strings.Repeat("x", 1<<20)
+			c.echoes(t, long)
+			c.say(t, "heard\nlost")
+			if got, err := c.hear(t, soon); x.answer != "" && (got != x.answer || err != nil) {
+				t.Errorf("heard %q, %v", got, err)
+			}
+			if got, err := c.hear(t, soon); got != "" || err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("then heard %q, %v", got, err)
+			}
+			select {
+			case e := <-ends:
+				if e.err == nil {
+					t.Error("the server sees an end in order")
+				}
+				if x.up.at == "lost" && e.heard != long+"\nheard\n" {
+					t.Errorf("the server has got %d bytes, at the end %q", len(e.heard), e.heard[max(len(e.heard)-10, 0):])
+				}
+			case <-time.After(soon):
+				t.Error("the server does not hear of it")
+			}
+			dial(t, p).echoes(t, "another is let through")
+			p.Watch(nil)
+			dial(t, p).echoes(t, "lost")
+		})
+	}
 }
 
 func TestNobodyBehindIt(t *testing.T) {
