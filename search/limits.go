@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/wlmserver/wlmserver/internal/units"
+	"github.com/wlmserver/wlmserver/settings"
 )
 
 // DefaultMaxConcurrentShardRequests is how many shards of a node one search
@@ -97,4 +98,45 @@ func duration(d *time.Duration) time.Duration {
 		return units.None
 	}
 	return *d
+}
+
+// limits are what bounds the search.
+func (q *query) limits() Limits {
+	l := Limits{
+		Cluster: Bounds{
+			CancelAfter:         new(q.settings.Duration(settings.CancelAfter)),
+			Timeout:             new(q.settings.Duration(settings.DefaultSearchTimeout)),
+			AllowPartialResults: new(q.settings.Bool(settings.AllowPartialResults)),
+		},
+		MaxShards: q.settings.Int(settings.MaxShards),
+	}
+	if g := q.group; g != nil {
+		l.Override = g.OverrideRequestValues()
+		l.Group = Bounds{
+			CancelAfter:                optional(g.CancelAfter()),
+			Timeout:                    optional(g.SearchTimeout()),
+			MaxConcurrentShardRequests: optional(g.MaxConcurrentShardRequests()),
+		}
+	}
+	if q.page != nil {
+		l.ScrollKeepAlive = q.request.ScrollKeepAlive
+	}
+	return l
+}
+
+// cancelAfter is [Limits.CancelAfter] of the limits, without the rest of them.
+func (q *query) cancelAfter() time.Duration {
+	cluster := q.settings.Duration(settings.CancelAfter)
+	if q.group == nil {
+		return duration(choose(false, q.request.CancelAfter, nil, &cluster))
+	}
+	group := optional(q.group.CancelAfter())
+	return duration(choose(q.group.OverrideRequestValues(), q.request.CancelAfter, group, &cluster))
+}
+
+func optional[T any](v T, set bool) *T {
+	if !set {
+		return nil
+	}
+	return &v
 }

@@ -134,10 +134,11 @@ func (s *Service) runItems(parent *tasks.Task, most int, items []*query, results
 			results[i].Err = err
 			continue
 		}
-		family := families[q.admission.Group]
+		group := q.entry().Group
+		family := families[group]
 		if family == nil {
 			family = newSiblings(s.config.Admission)
-			families[q.admission.Group] = family
+			families[group] = family
 		}
 		turn := family.lineUp()
 		q.kin = family

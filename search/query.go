@@ -5,6 +5,7 @@ import (
 
 	"github.com/wlmserver/wlmserver/groups"
 	"github.com/wlmserver/wlmserver/internal/units"
+	"github.com/wlmserver/wlmserver/settings"
 	"github.com/wlmserver/wlmserver/tasks"
 	"github.com/wlmserver/wlmserver/wlm"
 )
@@ -15,16 +16,16 @@ type query struct {
 	service   *Service
 	request   *Request
 	execution Execution
-	opens     bool      // it is the first page of a scroll
 	page      *scroll   // the scroll that it is a further page of, pinned; else nil
 	kin       *siblings // of an item of a multi-search; else nil
 
-	// Set by start.
-	task      *tasks.Task
-	limits    Limits
-	admission wlm.Request
-	groupName string // for people to read
+	// Set by start. What follows from them is looked up when it is needed: many
+	// searches wait for long.
+	task     *tasks.Task
+	settings *settings.Snapshot
+	group    *groups.Group // nil: the default group
 
+	opens      bool // it is the first page of a scroll
 	handedOver bool // the execution belongs to a scroll now
 }
 
@@ -68,21 +69,29 @@ func (q *query) start(ctx context.Context, parent *tasks.Task) error {
 	}
 	q.task = t
 
-	r := q.request
-	g := q.service.config.Groups().ByID(q.groupID(parent))
-	q.admission = wlm.Request{Group: groups.DefaultID, Principal: r.Principal}
-	q.groupName = groups.DefaultID
-	if g != nil {
-		q.admission.Group, q.groupName = g.ID, g.Name
-	}
-	q.limits.gather(q.service.config.Settings(), g)
-	if q.page != nil {
-		q.limits.ScrollKeepAlive = r.ScrollKeepAlive
-	}
-	if d := q.limits.CancelAfter(r.CancelAfter); d != units.None {
+	q.group = q.service.config.Groups().ByID(q.groupID(parent))
+	q.settings = q.service.config.Settings()
+	if d := q.cancelAfter(); d != units.None {
 		t.CancelAfter(d)
 	}
 	return nil
+}
+
+// entry is how the search asks for admission.
+func (q *query) entry() wlm.Request {
+	r := wlm.Request{Group: groups.DefaultID, Principal: q.request.Principal}
+	if q.group != nil {
+		r.Group = q.group.ID
+	}
+	return r
+}
+
+// groupName is the name of the workload group, for people to read.
+func (q *query) groupName() string {
+	if q.group == nil {
+		return groups.DefaultID
+	}
+	return q.group.Name
 }
 
 func (q *query) spec(parent *tasks.Task) tasks.Spec {
@@ -114,7 +123,7 @@ func (q *query) run(admit func() (*wlm.Permit, error)) (*Response, error) {
 // admit asks for admission and waits for it.
 func (q *query) admit() (*wlm.Permit, error) {
 	ctx := q.task.Context()
-	t, err := q.service.config.Admission.Enter(ctx, q.admission)
+	t, err := q.service.config.Admission.Enter(ctx, q.entry())
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +136,7 @@ func (q *query) admit() (*wlm.Permit, error) {
 // meanwhile its execution notices that like any other.
 func (q *query) execute(p *wlm.Permit) (*Response, error) {
 	defer q.release(p)
-	q.task.SetGroup(q.admission.Group)
+	q.task.SetGroup(q.entry().Group)
 	ctx := wlm.ContextWithPermit(withParent(q.task.Context(), q.task), p)
 	switch {
 	case q.opens:
@@ -135,7 +144,7 @@ func (q *query) execute(p *wlm.Permit) (*Response, error) {
 	case q.page != nil:
 		return q.executePage(ctx)
 	}
-	return q.execution.Execute(ctx, q.task, q.limits)
+	return q.execution.Execute(ctx, q.task, q.limits())
 }
 
 func (q *query) release(p *wlm.Permit) {

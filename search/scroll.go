@@ -73,7 +73,7 @@ func (q *query) openScroll(ctx context.Context) (*Response, error) {
 			open.abandon()
 		}
 	}()
-	r, err := q.execution.Execute(ctx, q.task, q.limits)
+	r, err := q.execution.Execute(ctx, q.task, q.limits())
 	if err == nil && r.Status < http.StatusMultipleChoices {
 		q.handedOver = open.add(newScroll(q.request, q.execution))
 	}
@@ -93,7 +93,7 @@ func (q *query) executePage(ctx context.Context) (*Response, error) {
 	if q.service.scrolls.cleared(q.page) {
 		return nil, scrollMissing(q.page.id)
 	}
-	return q.execution.Execute(ctx, q.task, q.limits)
+	return q.execution.Execute(ctx, q.task, q.limits())
 }
 
 func (q *query) describePage() string {

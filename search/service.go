@@ -111,25 +111,3 @@ func (s *Service) Run(ctx context.Context, r *Request) (*Response, error) {
 	}
 	return q.run(q.admit)
 }
-
-// gather makes l what bounds a search of group g, which may be nil.
-func (l *Limits) gather(c *settings.Snapshot, g *groups.Group) {
-	l.Cluster.CancelAfter = new(c.Duration(settings.CancelAfter))
-	l.Cluster.Timeout = new(c.Duration(settings.DefaultSearchTimeout))
-	l.Cluster.AllowPartialResults = new(c.Bool(settings.AllowPartialResults))
-	l.MaxShards = c.Int(settings.MaxShards)
-	if g == nil {
-		return
-	}
-	l.Override = g.OverrideRequestValues()
-	l.Group.CancelAfter = optional(g.CancelAfter())
-	l.Group.Timeout = optional(g.SearchTimeout())
-	l.Group.MaxConcurrentShardRequests = optional(g.MaxConcurrentShardRequests())
-}
-
-func optional[T any](v T, set bool) *T {
-	if !set {
-		return nil
-	}
-	return &v
-}

@@ -71,7 +71,7 @@ func (s *siblings) admit(q *query, turn chan struct{}) (*wlm.Permit, error) {
 // the queue, or has failed, and lets the next in line through.
 func (s *siblings) decide(q *query, turn chan struct{}) (*wlm.Ticket, *wlm.Permit, error) {
 	defer s.letThrough(turn)
-	held := Held{Reason: "another search of the same multi-search holds a permit of the workload group [" + q.groupName + "]"}
+	held := Held{Reason: "another search of the same multi-search holds a permit of the workload group [" + q.groupName() + "]"}
 	if err := q.await(turn, held); err != nil {
 		return nil, nil, err
 	}
@@ -87,7 +87,7 @@ func (s *siblings) decide(q *query, turn chan struct{}) (*wlm.Ticket, *wlm.Permi
 			return nil, nil, err
 		}
 	}
-	t, err := s.admission.Enter(q.task.Context(), q.admission)
+	t, err := s.admission.Enter(q.task.Context(), q.entry())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -129,7 +129,7 @@ func (q *query) cancelledBeforeStart() error {
 // try gets a permit if one is free. It does not park.
 func (s *siblings) try(q *query) (*wlm.Permit, error) {
 	ctx := q.task.Context()
-	t, err := s.admission.TryEnter(ctx, q.admission)
+	t, err := s.admission.TryEnter(ctx, q.entry())
 	if err != nil {
 		return nil, err
 	}
