@@ -31,7 +31,7 @@ func (t *Task) cancelOne(c *Cause, pending []*Task) (_ []*Task, ok bool) {
 		return pending, ok
 	}
 	t.cause = c
-	t.cancelledAt = time.Now()
+	t.cancelled = time.Since(t.start)
 	pending = t.childrenLocked(pending)
 	timer := t.timer
 	t.timer = nil
@@ -53,7 +53,7 @@ func (t *Task) Cancelled() (*Cause, time.Time) {
 	if !t.cancellable || t.cause == nil {
 		return nil, time.Time{}
 	}
-	return t.cause, t.cancelledAt
+	return t.cause, t.start.Add(t.cancelled)
 }
 
 // CancelAfter cancels the task, with an [IntervalCause], if it still runs d from now; at once if d is 0. A negative d, as

@@ -60,7 +60,7 @@ func (m *Manager) Node() string { return m.node }
 // Spec says what a task is. A Manager keeps it, so nothing in it may change once it has been registered.
 type Spec struct {
 	Action string // what it does, for example "indices:data/read/search"
-	Type   string // how it came: Transport or Direct
+	Type   string // how it came: Direct, or else Transport
 	// Description tells what in particular it works on. It is called whenever somebody wants to know, from any goroutine,
 	// also after the task has ended. May be nil.
 	Description func() string
@@ -94,13 +94,13 @@ func (m *Manager) Register(ctx context.Context, s Spec) (*Task, error) {
 		parent:      s.Parent,
 		number:      m.last.Add(1),
 		action:      s.Action,
-		kind:        s.Type,
 		description: s.Description,
 		headers:     s.Headers,
 		user:        s.User,
-		cancellable: s.Cancellable,
 		start:       time.Now(),
 		ctx:         ctx,
+		cancellable: s.Cancellable,
+		direct:      s.Type == Direct,
 	}
 	if t.cancellable {
 		t.ctx, t.cancelCtx = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -130,7 +130,7 @@ func (m *Manager) shard(number int64) *shard { return &m.shards[uint64(number)%s
 func (s *shard) add(t *Task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t.slot = len(s.tasks)
+	t.slot = int32(len(s.tasks))
 	s.tasks = append(s.tasks, t)
 }
 

@@ -8,40 +8,44 @@ import (
 
 // Task is one request that runs on this node. Its methods are safe for concurrent use, also after it has ended, when they
 // tell how it was at its end.
+//
+// A busy node has many of them, and they are 256 bytes, which is a size of the allocator's: what is added to them may cost more
+// than its own size.
 type Task struct {
 	manager     *Manager
 	parent      *Task
 	origin      *ID // the parent on another node
 	number      int64
 	action      string
-	kind        string
 	description func() string
 	headers     map[string]string
 	user        string
-	cancellable bool
 	start       time.Time
 
 	ctx       context.Context
 	cancelCtx context.CancelCauseFunc // nil unless cancellable
 	unwatch   func() bool             // nil unless a context from outside is watched
 
-	slot int // guarded by the shard's lock
+	// The small ones share a word.
+	slot        int32 // guarded by the shard's lock
+	cancellable bool
+	direct      bool // its type is Direct
+	ended       bool // no longer runs: End has begun; guarded by mu
+	over        bool // End is through; guarded by mu
 
 	// older and younger are the neighbours among the parent's children, guarded by the parent's lock.
 	older, younger *Task
 
-	mu          sync.Mutex
-	children    *Task  // the youngest; those that have not ended
-	cause       *Cause // once set, nothing more starts under the task
-	cancelledAt time.Time
-	timer       *time.Timer // of CancelAfter
-	group       string
-	status      any
-	ended       bool          // no longer runs: End has begun
-	ran         time.Duration // from start to end
-	over        bool          // End is through
-	done        chan struct{} // made when first asked for
-	account     *account      // made when work begins
+	mu        sync.Mutex
+	children  *Task         // the youngest; those that have not ended
+	cause     *Cause        // once set, nothing more starts under the task
+	cancelled time.Duration // from start until then
+	timer     *time.Timer   // of CancelAfter
+	group     string
+	status    any
+	ran       time.Duration // from start to end
+	done      chan struct{} // made when first asked for
+	account   *account      // made when work begins
 }
 
 // ID names the task.
@@ -62,7 +66,12 @@ func (t *Task) Parent() ID {
 func (t *Task) Action() string { return t.action }
 
 // Type tells how the request came: [Transport] or [Direct].
-func (t *Task) Type() string { return t.kind }
+func (t *Task) Type() string {
+	if t.direct {
+		return Direct
+	}
+	return Transport
+}
 
 // Description tells what in particular the task works on; it may be empty.
 func (t *Task) Description() string {
@@ -190,7 +199,7 @@ func (t *Task) End() {
 	t.timer = nil
 	cancelledFor := time.Duration(-1)
 	if t.cause != nil && t.cancellable {
-		cancelledFor = time.Since(t.cancelledAt)
+		cancelledFor = t.ran - t.cancelled
 	}
 	t.mu.Unlock()
 

@@ -339,3 +339,10 @@ func TestRegisterUnderACancelledContext(t *testing.T) {
 		t.Errorf("%v, %d tasks", err, m.Len())
 	}
 }
+
+// TestSize: a byte more, and each task takes 32 more.
+func TestSize(t *testing.T) {
+	if size := reflect.TypeFor[tasks.Task]().Size(); size > 256 {
+		t.Errorf("a task has %d bytes", size)
+	}
+}
