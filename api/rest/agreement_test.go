@@ -112,6 +112,39 @@ func TestAgreement(t *testing.T) {
 		{"GET /_cat/health?master_timeout=1s", 400, illegal, ""},
 		{"GET /books/_search?preference=_bogus", 400, illegal, ""},
 		{"GET /books/_search?preference=_shards:0|_local", 200, "", ""},
+		{"GET /books/_search?preference=_shards:0|_bogus", 400, illegal, ""},
+		{"GET /books/_search?preference=_shards:x", 400, "number_format_exception", ""},
+		{"GET /nosuch*/_search?preference=_bogus", 200, "", ""},
+		{"GET /nosuch/_search?preference=_bogus", 404, notFound, ""},
+		{"GET /books/_doc/1?preference=_bogus", 400, illegal, ""},
+		{"GET /books/_validate/query?preference=x", 400, illegal, ""},
+		{"GET /books/_validate/query?routing=x", 400, illegal, ""},
+		{"GET /books/_validate/query?df=n", 400, illegal, ""},
+		{"GET /books/_validate/query?q=*&df=n", 200, "", ""},
+		{`POST /books/_validate/query?q=* {"query":{"match_all":{}}}`, 400, illegal, ""},
+
+		{"PUT /books/_create/9?op_type=index {}", 400, illegal, ""},
+		{"PUT /books/_create/9?op_type= {}", 400, illegal, ""},
+		{"PUT /books/_create/9?op_type=index&version=x {", 400, illegal, ""},
+		{"PUT /books/_create/" + strings.Repeat("i", 513) + "?op_type=index {}", 400, illegal, ""},
+		{"PUT /books/_create/1?op_type=CREATE {}", 409, conflict, ""},
+		{"PUT /books/_doc/1?op_type=Create {}", 409, conflict, ""},
+		{"PUT /books/_doc/9?op_type= {}", 400, illegal, ""},
+		{"POST /books/_doc?op_type= {}", 400, illegal, ""},
+
+		{`PUT /books/_settings {"number_of_replicas":[]}`, 400, illegal, "number_format_exception"},
+		{`PUT /books/_settings {"number_of_replicas":["1"]}`, 400, illegal, "number_format_exception"},
+		{`PUT /made {"settings":{"number_of_shards":[1,2]}}`, 400, illegal, "number_format_exception"},
+		{`PUT /books/_settings {"x":[[]]}`, 400, "settings_exception", illegal},
+		{`PUT /made {"settings":{"x":[null]}}`, 400, "settings_exception", illegal},
+
+		{`POST /nosuch/_count {"query":{"match":{}}}`, 400, "parsing_exception", ""},
+		{`POST /nosuch/_count {"query":{"bool":{"must":{"term":{}}}}}`, 400, "parsing_exception", illegal},
+		{`POST /nosuch/_search {"query":{"query_string":{}}}`, 400, "parsing_exception", ""},
+		{`POST /books/_search {"query":{"range":{}}}`, 400, "parsing_exception", illegal},
+		{`POST /books/_search {"query":{"exists":{"field":"n","nosuch":1}}}`, 400, "parsing_exception", ""},
+		{`POST /books/_search {"query":{"exists":{"field":"n","_name":[]}}}`, 400, "parsing_exception", ""},
+		{`POST /books/_search {"query":{"exists":{"field":"n","boost":2,"_name":"x"}}}`, 200, "", ""},
 		{"GET /books/_search?track_total_hits=x", 400, illegal, "number_format_exception"},
 		{"GET /books/_count?terminate_after=x", 400, illegal, "number_format_exception"},
 		{`POST /books/_search {"query":{"terms":{"n":1}}}`, 400, "parsing_exception", ""},
@@ -240,8 +273,19 @@ func TestAgreement(t *testing.T) {
 	if got := s.do("GET", "/books?error_trace=x&pretty", ""); strings.Contains(got.body, "\n") {
 		t.Errorf("a trace that cannot be read: %s", got.body)
 	}
+	for _, path := range []string{"/?human=1&pretty", "/_cat/indices?format=yaml&human=1&pretty"} {
+		if got := s.do("GET", path, ""); got.status != 400 || strings.Contains(got.body, "\n") {
+			t.Errorf("%s: what it asks to be written for people cannot be read: %s", path, got.body)
+		}
+	}
 	if got := s.do("GET", "/books?pretty=maybe&format=yaml", ""); got.header.Get("Content-Type") != "application/json; charset=UTF-8" {
 		t.Errorf("a form that cannot be read: %s", got.body)
+	}
+	if got := s.raw("GET /books/%5fdoc/\xc3\xa4 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.Contains(got, "400 Bad Request") || !strings.Contains(got, "no handler found") {
+		t.Errorf("an escape beside bytes that should have been escaped: %s", got)
+	}
+	if got := s.raw("GET /books/_doc/\xc3\xa4 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.Contains(got, `"_id":"ä"`) {
+		t.Errorf("bytes that should have been escaped: %s", got)
 	}
 	if got := s.do("POST", "/", ""); got.status != 405 || strings.Contains(got.body, "\n") {
 		t.Errorf("a wrong method of /: %s", got.body)
@@ -380,5 +424,51 @@ func TestUpdateThatAlwaysCounts(t *testing.T) {
 		if got := s.do("POST", "/a/_update/1", body).want(200).at("result"); got != want {
 			t.Errorf("%s: %v, want %s", body, got, want)
 		}
+	}
+}
+
+// TestLocation: where a new document is, as OpenSearch writes it, but for a space.
+func TestLocation(t *testing.T) {
+	s := newServer(t)
+	const id, want = "%21%24%26%2a%2b%2c-.%2f%3a%3d%3f%40_%7c~%20%C3%A4", "/b%2Bc/_doc/%21%24%26*%2B%2C-.%2F%3A%3D%3F%40_%7C%7E%20%C3%A4"
+	r := s.do("PUT", "/b+c/_doc/"+id, "{}").want(201)
+	if got := r.header.Get("Location"); got != want {
+		t.Errorf("Location %s, want %s", got, want)
+	}
+	s.do("GET", r.header.Get("Location"), "").want(200)
+}
+
+// TestShardsThatAreAsked: a preference names shards, of each index.
+func TestShardsThatAreAsked(t *testing.T) {
+	s := newServer(t)
+	s.do("PUT", "/one", `{"settings":{"number_of_shards":1}}`).want(200)
+	s.do("PUT", "/two", `{"settings":{"number_of_shards":2}}`).want(200)
+	for query, want := range map[string]float64{"": 3, "?preference=_shards:0": 2, "?preference=_shards:1|_local": 1, "?preference=_shards:0,1": 3, "?preference=_shards:7": 0} {
+		for _, path := range []string{"/_search", "/_count"} {
+			if got := s.do("GET", path+query, "").want(200).at("_shards", "total"); got != want {
+				t.Errorf("%s%s asks %v shards, want %v", path, query, got, want)
+			}
+		}
+	}
+	body := `{"preference":"_shards:1"}` + "\n{}\n"
+	if got := s.do("POST", "/_msearch", body).want(200).at("responses", 0, "_shards", "total"); got != 1.0 {
+		t.Errorf("an item of a multi-search asks %v shards, want 1", got)
+	}
+}
+
+// TestListsInSettings: a setting of an index may be a list, and is shown as one.
+func TestListsInSettings(t *testing.T) {
+	s := newServer(t)
+	s.do("PUT", "/books", `{"settings":{"x":{"y":["a",1,true],"z":[]},"w":"b"}}`).want(200)
+	s.do("PUT", "/books/_settings", `{"v":["c"],"w":null}`).want(200)
+	const want = `{"books":{"settings":{"index":{"v":["c"],"x":{"y":["a","1","true"]}}}}}`
+	if got := s.do("GET", "/books/_settings?filter_path=**.index.v,**.index.w,**.index.x.y", "").want(200).body; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, ok := s.do("GET", "/books/_settings", "").want(200).at("books", "settings", "index", "x", "z").([]any); !ok || len(got) != 0 {
+		t.Errorf("an empty list is %v", got)
+	}
+	if got := s.do("GET", "/books?flat_settings", "").want(200).at("books", "settings", "index.x.y", 1); got != "1" {
+		t.Errorf("a flat list: %v", got)
 	}
 }

@@ -89,7 +89,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 
 // open does what every request goes through before it is known what it wants.
 func (c *call) open() error {
-	c.path = c.r.URL.EscapedPath()
+	c.path = sentPath(c.r.URL)
 	if n := len(c.path) - 1; n > 0 && c.path[n] == '/' && c.path[n-1] != '/' {
 		c.path = c.path[:n]
 	}
@@ -118,6 +118,15 @@ func (c *call) open() error {
 		return err
 	}
 	return formatErr
+}
+
+// sentPath is the path as it was sent. EscapedPath would write it anew where it holds bytes that should have been escaped, and then
+// "%5fdoc" beside them came to "_doc".
+func sentPath(u *url.URL) string {
+	if u.RawPath != "" {
+		return u.RawPath
+	}
+	return u.EscapedPath()
 }
 
 // checkSize refuses what is too large before any of it is read.
@@ -152,8 +161,7 @@ func (c *call) readFormat() error {
 	c.trace, traceErr = c.flag("error_trace", false)
 	err := cmp.Or(prettyErr, humanErr, traceErr)
 	if err != nil { // nothing that was asked for holds yet
-		c.trace, c.format = false, anyFormat
-		c.pretty = c.pretty && traceErr == nil
+		c.trace, c.pretty, c.format = false, false, anyFormat
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/wlmserver/wlmserver/internal/jsondoc"
 	"github.com/wlmserver/wlmserver/internal/stub"
@@ -118,7 +119,7 @@ func (s *Server) getIndex(c *call) (action, error) {
 		}
 		d := members{}
 		for _, x := range found {
-			d = append(d, member{x.Name, indexDTO{Mappings: x.Mappings, Settings: settingsTree(c.settingsOf(x), flat)}})
+			d = append(d, member{x.Name, indexDTO{Mappings: x.Mappings, Settings: c.settingsOf(x).tree(flat)}})
 		}
 		return ok(d)
 	}, nil
@@ -158,6 +159,9 @@ func (c *call) condition() (stub.Condition, error) {
 
 func (s *Server) putDocument(create bool) func(*call) (action, error) {
 	return func(c *call) (action, error) {
+		if create && c.query.Has("op_type") && !strings.EqualFold(c.query.Get("op_type"), "create") {
+			return nil, illegalArgument("parameter [op_type] must be [create] where a document is created, not [%s]", c.query.Get("op_type"))
+		}
 		forced, err := c.refreshes()
 		if err != nil {
 			return nil, err
@@ -166,14 +170,11 @@ func (s *Server) putDocument(create bool) func(*call) (action, error) {
 		if err != nil {
 			return nil, err
 		}
-		creating := create
-		switch op := c.query.Get("op_type"); op {
-		case "", "index":
-		case "create":
-			creating = true
-		default:
-			return nil, illegalArgument("parameter [op_type] must be [index] or [create], not [%s]", op)
+		creating, err := c.creating()
+		if err != nil {
+			return nil, err
 		}
+		creating = creating || create
 		return func() (*answer, error) {
 			r, err := s.cfg.Stub.PutDocument(c.param("index"), c.param("id"), c.body, creating, when)
 			if err != nil {
@@ -184,15 +185,33 @@ func (s *Server) putDocument(create bool) func(*call) (action, error) {
 	}
 }
 
+// creating says whether a document is only to be stored when there is none under its id.
+func (c *call) creating() (bool, error) {
+	if !c.query.Has("op_type") {
+		return false, nil
+	}
+	switch op := c.query.Get("op_type"); strings.ToLower(op) {
+	case "index":
+		return false, nil
+	case "create":
+		return true, nil
+	default:
+		return false, illegalArgument("parameter [op_type] must be [index] or [create], not [%s]", op)
+	}
+}
+
 // changed tells of a document that was stored, and where it is if it is new.
 func changed(r stub.DocumentResult, forced bool) *answer {
 	r.ForcedRefresh = forced && r.Result != stub.Noop
 	a := &answer{status: r.Status(), value: r}
 	if r.Result == stub.Created {
-		a.header = http.Header{"Location": {"/" + url.PathEscape(r.Index) + "/_doc/" + url.PathEscape(r.ID)}}
+		a.header = http.Header{"Location": {"/" + inLocation.Replace(url.QueryEscape(r.Index)) + "/_doc/" + inLocation.Replace(url.QueryEscape(r.ID))}}
 	}
 	return a
 }
+
+// inLocation makes of what stands in a query string what stands in Location.
+var inLocation = strings.NewReplacer("+", "%20", "%2A", "*", "~", "%7E")
 
 // updateDocument changes parts of a document.
 func (s *Server) updateDocument(c *call) (action, error) {
@@ -255,6 +274,9 @@ func (s *Server) getDocument(c *call) (action, error) {
 	return func() (*answer, error) {
 		doc, err := s.cfg.Stub.Document(c.param("index"), c.param("id"), when)
 		if err != nil {
+			return nil, err
+		}
+		if err := stub.CheckPreference(c.query.Get("preference")); err != nil {
 			return nil, err
 		}
 		d := documentDTO{Index: doc.Index, ID: doc.ID, Found: doc.Found}

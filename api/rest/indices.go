@@ -1,9 +1,10 @@
 package rest
 
 import (
+	"encoding/json"
+
 	"github.com/wlmserver/wlmserver/internal/jsondoc"
 	"github.com/wlmserver/wlmserver/internal/stub"
-	"github.com/wlmserver/wlmserver/settings"
 )
 
 // indexRoutes are what is done to indices as a whole, beside making and deleting them.
@@ -98,26 +99,29 @@ func (s *Server) indexSettings(c *call) (action, error) {
 		}
 		d := members{}
 		for _, x := range found {
-			d = append(d, member{x.Name, indexSettingsDTO{settingsTree(c.settingsOf(x), flat)}})
+			d = append(d, member{x.Name, indexSettingsDTO{c.settingsOf(x).tree(flat)}})
 		}
 		return ok(d)
 	}, nil
 }
 
 // settingsOf are all settings of an index, with the version of the API that made it; for people also in words.
-func (c *call) settingsOf(x stub.IndexInfo) []settings.KV {
-	kvs := []settings.KV{{Key: "index.version.created", Value: versionID}}
+func (c *call) settingsOf(x stub.IndexInfo) members {
+	all := members{{"index.version.created", versionID}}
 	for _, kv := range x.Settings {
-		kvs = append(kvs, settings.KV(kv))
+		if kv.List {
+			all = append(all, member{kv.Key, json.RawMessage(kv.Value)})
+		} else {
+			all = append(all, member{kv.Key, kv.Value})
+		}
 	}
 	if c.human {
-		kvs = append(kvs, settings.KV{Key: "index.creation_date_string", Value: x.Created.UTC().Format(dateAndTime)},
-			settings.KV{Key: "index.version.created_string", Value: Version})
+		all = append(all, member{"index.creation_date_string", x.Created.UTC().Format(dateAndTime)}, member{"index.version.created_string", Version})
 	}
 	if x.Closed {
-		kvs = append(kvs, settings.KV{Key: "index.verified_before_close", Value: "true"})
+		all = append(all, member{"index.verified_before_close", "true"})
 	}
-	return kvs
+	return all
 }
 
 func (s *Server) changeIndexSettings(c *call) (action, error) {

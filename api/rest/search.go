@@ -10,17 +10,18 @@ import (
 
 // Query parameters of the search API. Most of them are the executor's business; here they only have to be known.
 const (
-	whichIndices = " allow_no_indices expand_wildcards ignore_throttled ignore_unavailable routing preference"
+	whichIndices = " allow_no_indices expand_wildcards ignore_throttled ignore_unavailable"
+	whichShards  = " routing preference"
 	lucene       = " q df analyzer analyze_wildcard default_operator lenient"
 	bodyInQuery  = " source source_content_type"
 
-	searchParams = whichIndices + lucene + bodyInQuery + " allow_partial_search_results batched_reduce_size cancel_after_time_interval" +
+	searchParams = whichIndices + whichShards + lucene + bodyInQuery + " allow_partial_search_results batched_reduce_size cancel_after_time_interval" +
 		" ccs_minimize_roundtrips docvalue_fields explain from include_named_queries_score index max_concurrent_shard_requests" +
 		" phase_took pre_filter_shard_size request_cache rest_total_hits_as_int scroll search_pipeline search_type" +
 		" seq_no_primary_term size sort _source _source_excludes _source_includes stats stored_fields suggest_field" +
 		" suggest_mode suggest_size suggest_text terminate_after timeout track_scores track_total_hits typed_keys" +
 		" verbose_pipeline version"
-	countParams       = whichIndices + lucene + bodyInQuery + " index min_score terminate_after"
+	countParams       = whichIndices + whichShards + lucene + bodyInQuery + " index min_score terminate_after"
 	validateParams    = whichIndices + lucene + bodyInQuery + " explain rewrite all_shards"
 	multiSearchParams = bodyInQuery + " index routing cancel_after_time_interval ccs_minimize_roundtrips max_concurrent_searches" +
 		" max_concurrent_shard_requests pre_filter_shard_size rest_total_hits_as_int search_type typed_keys allow_no_indices expand_wildcards" +

@@ -76,39 +76,41 @@ func (s *Server) updateClusterSettings(c *call) (action, error) {
 	}, nil
 }
 
-// settingsTree prints settings as dotted keys or nested at the dots. A key that goes on where another one ends keeps its
-// rest dotted.
+// settingsTree prints settings as dotted keys or nested at the dots.
 func settingsTree(all []settings.KV, flat bool) members {
-	tree := members{}
-	if flat {
-		for _, kv := range all {
-			tree = append(tree, member{kv.Key, kv.Value})
-		}
-		return tree
+	dotted := members{}
+	for _, kv := range all {
+		dotted = append(dotted, member{kv.Key, kv.Value})
 	}
-	// A dot sorts first, so that what belongs under one key stands together.
-	rank := func(kv settings.KV) string { return strings.ReplaceAll(kv.Key, ".", "\x00") }
-	sorted := slices.SortedFunc(slices.Values(all), func(a, b settings.KV) int { return strings.Compare(rank(a), rank(b)) })
-	return appendNested(tree, sorted)
+	return dotted.tree(flat)
 }
 
-func appendNested(tree members, all []settings.KV) members {
+// tree nests members at the dots of their names, unless they are to stay flat. A name that goes on where another one ends keeps its
+// rest dotted.
+func (m members) tree(flat bool) members {
+	if flat {
+		return m
+	}
+	// A dot sorts first, so that what belongs under one name stands together.
+	rank := func(x member) string { return strings.ReplaceAll(x.name, ".", "\x00") }
+	return appendNested(members{}, slices.SortedFunc(slices.Values(m), func(a, b member) int { return strings.Compare(rank(a), rank(b)) }))
+}
+
+func appendNested(tree, all members) members {
 	for len(all) > 0 {
-		head, _, nested := strings.Cut(all[0].Key, ".")
+		head, _, nested := strings.Cut(all[0].name, ".")
 		n := 1
-		for n < len(all) && strings.HasPrefix(all[n].Key, head+".") {
+		for n < len(all) && strings.HasPrefix(all[n].name, head+".") {
 			n++
 		}
 		if nested {
-			below := make([]settings.KV, n)
-			for i, kv := range all[:n] {
-				below[i] = settings.KV{Key: kv.Key[len(head)+1:], Value: kv.Value}
+			below := make(members, n)
+			for i, x := range all[:n] {
+				below[i] = member{x.name[len(head)+1:], x.value}
 			}
 			tree = append(tree, member{head, appendNested(members{}, below)})
 		} else {
-			for _, kv := range all[:n] {
-				tree = append(tree, member{kv.Key, kv.Value})
-			}
+			tree = append(tree, all[:n]...)
 		}
 		all = all[n:]
 	}

@@ -41,6 +41,7 @@ func (s *Server) validateQuery(c *call) (action, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.passOver(search.Count)
 	body, err := c.source()
 	if err != nil {
 		return nil, err

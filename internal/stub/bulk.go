@@ -34,15 +34,17 @@ type BulkItem struct {
 // action is one action of a bulk request, not yet carried out.
 type action struct {
 	name, index, id string
-	named, hasID    bool   // the action says the index, the id, be they empty
-	source          []byte // none for a delete
+	named, hasID    bool    // the action says the index, the id, be they empty
+	source          []byte  // none for a delete
+	update          *update // that the source is, when it has been read
 	when            Condition
 }
 
 // Bulk carries out the actions of a bulk request's body, lines of JSON of which
 // each ends in a newline. index is where actions go that do not say. A body that
-// is not well formed is an error, and then nothing was done; an action that fails
-// is an item with an error, and the others go on.
+// is not well formed is an error, as is the body of an update in it, and then
+// nothing was done; an action that fails is an item with an error, and the others
+// go on.
 // Those that say no condition themselves have that of the request, of which there
 // may be one.
 func (e *Engine) Bulk(index string, body []byte, when ...Condition) (BulkResult, error) {
@@ -208,8 +210,17 @@ func parseBulk(index string, body []byte, when []Condition) ([]action, error) {
 			a.source, rest, _ = bytes.Cut(rest, []byte("\n"))
 			number++
 		}
-		if a.name == "update" && a.when.numbered {
-			if u, err := parseUpdate(a.source); err == nil && (u.upsert != nil || u.docAsUpsert) {
+		if a.name == "update" {
+			u, err := parseUpdate(a.source)
+			if invalid, ok := errors.AsType[*search.ValidationError](err); ok {
+				for _, problem := range invalid.Problems {
+					problems = append(problems, fmt.Sprintf("the document in line %d: %s", number, problem))
+				}
+			} else if err != nil {
+				return nil, err
+			}
+			a.update = &u
+			if a.when.numbered && (u.upsert != nil || u.docAsUpsert) {
 				problems = append(problems, fmt.Sprintf("the action in line %d: an upsert creates a document, which has no [if_seq_no] yet", number))
 			}
 		}

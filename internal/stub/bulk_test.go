@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wlmserver/wlmserver/internal/jsondoc"
 	"github.com/wlmserver/wlmserver/internal/stub"
 	"github.com/wlmserver/wlmserver/search"
 )
@@ -66,6 +67,7 @@ func TestBulk(t *testing.T) {
 func TestAMalformedBulkDoesNothing(t *testing.T) {
 	f := newFixture(t)
 	good := `{"index":{"_index":"a","_id":"1"}}` + "\n{}\n"
+	update := `{"update":{"_index":"a","_id":"1"}}` + "\n"
 	for _, c := range []struct {
 		name, body string
 		want       any
@@ -80,6 +82,10 @@ func TestAMalformedBulkDoesNothing(t *testing.T) {
 		{"no index", good + `{"index":{}}` + "\n{}\n", new(*search.ValidationError), "line 3 names no index"},
 		{"no id", good + `{"delete":{"_index":"a"}}` + "\n", new(*search.ValidationError), "needs an _id"},
 		{"no object", good + "[]\n", new(*search.InvalidError), "line 3"},
+		{"an update that is none", good + update + "[{\"doc\":{}}]\n", new(*search.ParseError), "an array"},
+		{"an update with a part that is not known", good + update + "{\"nosuch\":1}\n", new(*search.ParseError), "[nosuch]"},
+		{"an update that is no JSON", good + update + "{\n", new(*jsondoc.SyntaxError), "ends too soon"},
+		{"an update without a change", good + update + "{}\n", new(*search.ValidationError), "the document in line 4"},
 	} {
 		_, err := f.engine.Bulk("", []byte(c.body))
 		if err == nil || !errors.As(err, c.want) || !strings.Contains(err.Error(), c.text) {

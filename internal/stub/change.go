@@ -71,7 +71,9 @@ func (e *Engine) changeSettings(pattern string, rules Expansion, body []byte, ad
 	}
 	var changes []given
 	if root.Kind == jsondoc.Object {
-		changes = flatten(changes, "", root)
+		if changes, err = flatten(nil, "", root); err != nil {
+			return err
+		}
 	}
 	if len(changes) == 0 {
 		return &search.ValidationError{Problems: []string{"there are no settings to change"}}

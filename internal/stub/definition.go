@@ -79,6 +79,7 @@ type indexRecord struct {
 type settingRecord struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
+	List  bool   `json:"list,omitempty"`
 }
 
 type copyRecord struct {

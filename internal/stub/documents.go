@@ -139,9 +139,13 @@ func (e *Engine) prepare(a action) (ix *index, op shard.Operation, err error) {
 		return nil, op, err
 	}
 	if op.Kind == shard.Update {
-		change, err := parseUpdate(a.source)
-		if err != nil {
-			return nil, op, err
+		change := a.update
+		if change == nil {
+			u, err := parseUpdate(a.source)
+			if err != nil {
+				return nil, op, err
+			}
+			change = &u
 		}
 		if op.Condition == shard.Always {
 			if err := change.when.apply(&op); err != nil {

@@ -113,8 +113,8 @@ func (x *execution) Execute(ctx context.Context, t *tasks.Task, l search.Limits)
 
 func (x *execution) isScroll() bool { return x.request.ScrollKeepAlive > 0 }
 
-// targets returns the shards to ask: those of the indices as they are now, or
-// those that the scroll's first page asked.
+// targets returns the shards to ask: those of the indices as they are now that
+// are preferred, or those that the scroll's first page asked.
 func (x *execution) targets() ([]target, error) {
 	if x.opened {
 		return x.shards, nil
@@ -122,6 +122,10 @@ func (x *execution) targets() ([]target, error) {
 	indices, err := x.engine.resolve(x.options.selection)
 	if err != nil {
 		return nil, err
+	}
+	preference := &x.options.preference
+	if preference.problem != nil && len(indices) > 0 {
+		return nil, preference.problem
 	}
 	n := 0
 	for _, ix := range indices {
@@ -131,6 +135,9 @@ func (x *execution) targets() ([]target, error) {
 	for _, ix := range indices {
 		cost, refused := x.cost(ix), ix.refusal(x.options.terms)
 		for number := range ix.stores {
+			if !preference.asks(number) {
+				continue
+			}
 			targets = append(targets, target{id: shard.ID{Index: ix.name, Number: number}, cost: cost, refused: refused})
 		}
 	}

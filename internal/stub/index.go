@@ -36,7 +36,10 @@ type index struct {
 }
 
 // KV is one setting of an index under its full name.
-type KV struct{ Key, Value string }
+type KV struct {
+	Key, Value string
+	List       bool // Value is a JSON array of strings
+}
 
 // IndexInfo describes an index.
 type IndexInfo struct {
@@ -171,7 +174,11 @@ func (d *definition) describe(root *jsondoc.Value) error {
 // read takes over the settings of a new index and returns the number of shards.
 func (d *dynamic) read(v *jsondoc.Value) (shards int, err error) {
 	shards = 1
-	for _, kv := range flatten(nil, "", v) {
+	all, err := flatten(nil, "", v)
+	if err != nil {
+		return 0, err
+	}
+	for _, kv := range all {
 		switch {
 		case kv.null: // stands for the default
 		case kv.Key == shardsKey:
@@ -220,23 +227,36 @@ type given struct {
 }
 
 // flatten turns nested settings into dotted ones.
-func flatten(kvs []given, path string, v *jsondoc.Value) []given {
-	switch v.Kind {
-	case jsondoc.Object:
+func flatten(kvs []given, path string, v *jsondoc.Value) ([]given, error) {
+	if v.Kind == jsondoc.Object {
+		var err error
 		for _, m := range v.Members {
-			kvs = flatten(kvs, join(path, m.Name), m.Value)
+			if kvs, err = flatten(kvs, join(path, m.Name), m.Value); err != nil {
+				return nil, err
+			}
 		}
-	case jsondoc.Array:
-		for i, item := range v.Items {
-			kvs = flatten(kvs, join(path, strconv.Itoa(i)), item)
-		}
-	default:
-		if path != "index" && !strings.HasPrefix(path, "index.") {
-			path = "index." + path
-		}
-		kvs = append(kvs, given{KV{path, v.Text}, v.Kind == jsondoc.Null})
+		return kvs, nil
 	}
-	return kvs
+	if path != "index" && !strings.HasPrefix(path, "index.") {
+		path = "index." + path
+	}
+	kv := KV{Key: path, Value: v.Text}
+	if v.Kind == jsondoc.Array {
+		list := []string{}
+		for _, item := range v.Items {
+			if !item.Scalar() || item.Kind == jsondoc.Null {
+				reason := fmt.Sprintf("the list of the setting [%s] must hold values, not %s", path, article(item.Kind))
+				return nil, &search.ParseError{Type: "settings_exception", Reason: reason, Cause: &search.ParseError{Type: "illegal_argument_exception", Reason: reason}}
+			}
+			list = append(list, item.Text)
+		}
+		text, err := json.Marshal(list)
+		if err != nil {
+			return nil, err
+		}
+		kv.Value, kv.List = string(text), true
+	}
+	return append(kvs, given{kv, v.Kind == jsondoc.Null}), nil
 }
 
 func join(path, name string) string {
@@ -306,12 +326,12 @@ func (ix *index) info() IndexInfo {
 		}
 	}
 	i.Settings = append([]KV{
-		{"index.replication.type", "DOCUMENT"},
-		{shardsKey, strconv.Itoa(i.Shards)},
-		{"index.provided_name", i.Name},
-		{"index.creation_date", strconv.FormatInt(i.Created.UnixMilli(), 10)},
-		{replicasKey, strconv.Itoa(i.Replicas)},
-		{"index.uuid", i.UUID},
+		{Key: "index.replication.type", Value: "DOCUMENT"},
+		{Key: shardsKey, Value: strconv.Itoa(i.Shards)},
+		{Key: "index.provided_name", Value: i.Name},
+		{Key: "index.creation_date", Value: strconv.FormatInt(i.Created.UnixMilli(), 10)},
+		{Key: replicasKey, Value: strconv.Itoa(i.Replicas)},
+		{Key: "index.uuid", Value: i.UUID},
 	}, now.settings...)
 	ix.mu.Lock()
 	defer ix.mu.Unlock()

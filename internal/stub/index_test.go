@@ -41,8 +41,7 @@ func TestIndexInfo(t *testing.T) {
 	}
 	extra := []stub.KV{
 		{Key: "index.refresh_interval", Value: "5s"},
-		{Key: "index.analysis.x.0", Value: "p"},
-		{Key: "index.analysis.x.1", Value: "q"},
+		{Key: "index.analysis.x", Value: `["p","q"]`, List: true},
 		{Key: "index.stub.query_time", Value: "1s"},
 	}
 	if got := infos[1].Settings[len(want):]; !slices.Equal(got, extra) {

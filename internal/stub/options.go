@@ -19,7 +19,8 @@ const (
 
 // options is what a search says, in its body and in its parameters.
 type options struct {
-	selection selection
+	selection  selection
+	preference preference
 
 	size, from int
 	sort       []shard.Sort

@@ -63,24 +63,48 @@ func saidNumber(err error, name, value string) error {
 	return err
 }
 
-// readPreference reads which copies of the shards to ask. There is only one, so that any will do.
-func readPreference(value string) error {
-	kind, _, _ := strings.Cut(value, ":")
-	kind, _, _ = strings.Cut(kind, "|")
-	if !strings.HasPrefix(kind, "_") || slices.Contains(preferences, kind) {
-		return nil
-	}
-	return &search.InvalidError{Reason: fmt.Sprintf("the value [%s] of [preference] begins with _ and is none of %v; any other text is allowed", value, preferences)}
+// preference says which shards to ask, and which of their copies. Of those there is only one, so that any will do. The zero value
+// asks all shards.
+type preference struct {
+	some    bool
+	shards  []int // the numbers of those to ask, if some
+	problem error // why it cannot be followed; where there is nothing to ask, it need not be
 }
 
-var preferences = []string{"_local", "_only_local", "_primary", "_primary_first", "_replica", "_replica_first", "_only_nodes", "_prefer_nodes", "_shards"}
+func (p *preference) asks(number int) bool { return !p.some || slices.Contains(p.shards, number) }
+
+// CheckPreference returns a *search.InvalidError or *search.ParseError unless shards can be asked by that preference.
+func CheckPreference(value string) error { return readPreference(value).problem }
+
+func readPreference(value string) (p preference) {
+	if numbers, ok := strings.CutPrefix(value, "_shards:"); ok {
+		p.some = true
+		numbers, value, _ = strings.Cut(numbers, "|")
+		for number := range strings.SplitSeq(numbers, ",") {
+			n, err := strconv.Atoi(number)
+			if err != nil {
+				p.problem = &search.ParseError{Type: "number_format_exception", Reason: "[" + number + "] of [preference] is not the number of a shard"}
+				return p
+			}
+			p.shards = append(p.shards, n)
+		}
+	}
+	kind, _, _ := strings.Cut(value, ":")
+	if strings.HasPrefix(kind, "_") && !slices.Contains(preferences, kind) {
+		p.problem = &search.InvalidError{Reason: fmt.Sprintf(
+			"[%s] in [preference] begins with _ and is none of %v, nor [_shards:] with numbers; any other text is allowed", value, preferences)}
+	}
+	return p
+}
+
+var preferences = []string{"_local", "_only_local", "_primary", "_primary_first", "_replica", "_replica_first", "_only_nodes", "_prefer_nodes"}
 
 func (o *options) readParameter(name, value string) (err error) {
 	switch name {
 	case "ignore_unavailable", "allow_no_indices", "expand_wildcards":
 		err = o.selection.Set(name, value)
 	case "preference":
-		err = readPreference(value)
+		o.preference = readPreference(value)
 	case "terminate_after":
 		_, err = readCount(name, value)
 	case "min_score":

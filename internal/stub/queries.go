@@ -61,6 +61,9 @@ func checkQuery(body []byte, v *jsondoc.Value) error {
 	case q.Name == "match_all" || q.Name == "match_none":
 		return checkMatchAll(body, q)
 	}
+	if len(q.Value.Members) == 0 && (slices.Contains(neverEmpty, q.Name) || slices.Contains(neverNameless, q.Name)) {
+		return emptyQuery(body, q)
+	}
 	if err := checkParts(body, q); err != nil {
 		return err
 	}
@@ -82,6 +85,22 @@ func checkQuery(body []byte, v *jsondoc.Value) error {
 	return nil
 }
 
+// neverEmpty are queries that say what they look for, neverNameless those that name a field, or something else, to look in.
+var (
+	neverEmpty    = []string{"boosting", "constant_score", "dis_max", "match", "more_like_this", "multi_match", "query_string", "simple_query_string", "terms"}
+	neverNameless = []string{"fuzzy", "match_bool_prefix", "match_phrase", "match_phrase_prefix", "nested", "prefix", "range", "regexp", "script_score", "term", "wildcard"}
+)
+
+// emptyQuery is a query that says nothing. What OpenSearch misses only when it puts the query together is the cause of an error.
+func emptyQuery(body []byte, q jsondoc.Member) error {
+	reason := "the query [" + q.Name + "] must not be empty"
+	var cause error
+	if slices.Contains(neverNameless, q.Name) {
+		cause = &search.InvalidError{Reason: reason}
+	}
+	return parseFaultAt(body, q.Value.Offset, reason, cause)
+}
+
 // rangeParts are what a range query may say of its field.
 var rangeParts = []string{"gt", "gte", "lt", "lte", "from", "to", "include_lower", "include_upper", "boost", "format", "time_zone", "relation", "_name"}
 
@@ -91,6 +110,11 @@ func checkParts(body []byte, q jsondoc.Member) error {
 	case "exists":
 		if f := q.Value.Member("field"); f == nil || !f.Scalar() {
 			return parseFault(body, q.Value, "[exists] needs a [field], the name of one")
+		}
+		for _, m := range q.Value.Members {
+			if !m.Value.Scalar() || m.Name != "field" && m.Name != "boost" && m.Name != "_name" {
+				return parseFault(body, m.Value, "[exists] has no parameter ["+m.Name+"] with "+article(m.Value.Kind)+"; known are [field], [boost] and [_name]")
+			}
 		}
 	case "terms":
 		for _, m := range q.Value.Members {
