@@ -58,11 +58,8 @@ type Request struct {
 	// Principal is who asks. It bounds what the search may take, and it owns
 	// the scroll that the search opens.
 	Principal wlm.Principal
-	// Started, if not nil, is told of the task once [Service.Run] has
-	// registered it, before it waits: so that who runs the search can cancel
-	// it without a context of its own. What it returns is called when the
-	// search has ended.
-	Started func(*tasks.Task) (ended func())
+	// Follower, if not nil, is told how far [Service.Run] is.
+	Follower Follower
 	// OpaqueID is the client's own mark, and RequestID the request's, both shown
 	// in the task list.
 	OpaqueID, RequestID string
@@ -77,6 +74,16 @@ type Request struct {
 	// ScrollID names the scroll of a page. Of a request that opens a scroll
 	// the executor finds the new scroll's id here.
 	ScrollID string
+}
+
+// Follower is told of a search's task, so that who runs the search can cancel
+// it without a context of its own. Both methods are called by the goroutine
+// that runs the search.
+type Follower interface {
+	// Started is called once the task has been registered, before it waits.
+	Started(*tasks.Task)
+	// Ended is called when the search has ended, if Started was.
+	Ended()
 }
 
 // Response is an answer as it goes out. Body is one compact JSON object.

@@ -106,8 +106,9 @@ func (s *Service) Run(ctx context.Context, r *Request) (*Response, error) {
 		return nil, err
 	}
 	defer q.task.End()
-	if r.Started != nil {
-		defer r.Started(q.task)()
+	if r.Follower != nil {
+		r.Follower.Started(q.task)
+		defer r.Follower.Ended()
 	}
 	return q.run(q.admit)
 }

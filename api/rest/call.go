@@ -43,17 +43,17 @@ type call struct {
 	body   []byte
 	held   int64 // bytes of the body budget that are this request's
 
-	local bool        // another node asks for this node's part
-	task  *tasks.Task // that the request is, if it is one that other nodes take part in
+	task    *tasks.Task // that the request is, if it is a search or one that other nodes take part in
+	watched watched     // while it is a search
 
-	passedOver []string // parameters of the path that this request does not read
+	passedOver string // parameters of the query that this request does not read, with spaces between them
 
-	deadline bodyDeadline
-
-	format format // of the answer; anyFormat is JSON
-	pretty bool   // the answer is for people to read
-	human  bool   // with times and sizes for people to read
-	trace  bool   // errors tell how they came about
+	local   bool   // another node asks for this node's part
+	bounded bool   // the body has, or had, a deadline
+	format  format // of the answer; anyFormat is JSON
+	pretty  bool   // the answer is for people to read
+	human   bool   // with times and sizes for people to read
+	trace   bool   // errors tell how they came about
 
 	control *controlled // nil where no control routes are, and for those
 
@@ -62,15 +62,16 @@ type call struct {
 
 // serve answers one request, whatever happens.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	c := &call{ResponseWriter: w, s: s, r: r, deadline: bodyDeadline{w: w}}
+	c := &call{ResponseWriter: w, s: s, r: r}
 	started := time.Now()
 	defer func() {
 		s.cfg.Log.Debug().EmbedObject(c).Int("status", c.status).Dur("took", time.Since(started)).Msg("request")
 	}()
 	defer func() {
 		s.bodies.release(c.held)
-		if r.ContentLength != 0 && c.deadline.set.IsZero() { // a body that nobody wanted
-			c.deadline.renew()
+		if r.ContentLength != 0 && !c.bounded { // a body that nobody wanted
+			d := bodyDeadline{c: c}
+			d.renew()
 		}
 		if p := recover(); p != nil {
 			c.panicked(p, debug.Stack())
@@ -214,12 +215,18 @@ func (c *call) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 func (c *call) untilGone() (ctx context.Context, done func()) {
 	base := c.r.Context()
 	ctx, cancel := context.WithCancelCause(base)
-	leave := c.s.watch.enter(base, func() { cancel(tasks.DisconnectCause()) })
+	x := &watched{}
+	c.s.watch.enter(base, x, waiting(cancel))
 	return ctx, func() {
-		leave()
+		c.s.watch.leave(x)
 		cancel(nil)
 	}
 }
+
+// waiting ends what a request waits under.
+type waiting context.CancelCauseFunc
+
+func (w waiting) clientGone() { w(tasks.DisconnectCause()) }
 
 // register lists the request as a task of the user's. The caller ends it.
 func (c *call) register(action, kind string, parent *tasks.Task) (*tasks.Task, error) {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/wlmserver/wlmserver/internal/faults"
 	"github.com/wlmserver/wlmserver/internal/units"
-	"github.com/wlmserver/wlmserver/tasks"
 )
 
 // controlPath is where tests of clients script the server. What is below it is none of what they test: no fault acts there, and
@@ -25,7 +24,6 @@ type control struct {
 // controlled is a request of a server that has control routes.
 type controlled struct {
 	logged *loggedRequest
-	task   *tasks.Task   // of a search; nil before it is one
 	fault  *faults.Fault // nil for none
 	place  int           // of the fault, in the script
 }

@@ -38,44 +38,57 @@ type watch struct {
 	ended sync.WaitGroup
 
 	mu       sync.Mutex
-	inFlight map[*watched]struct{}
+	inFlight []*watched // in no order
 	running  bool
 	stop     chan struct{} // closed by close
 	closed   bool
 }
 
-// watched is one request in flight.
+// watched is one request in flight. The zero value is watched by nobody.
 type watched struct {
-	conn syscall.RawConn
-	gone func() // called when the client has gone, perhaps more than once
+	conn    syscall.RawConn
+	request leaver
+	place   int // in the list, counted from 1; 0: not there. Guarded by the watch's lock
 }
 
-func newWatch() *watch {
-	return &watch{inFlight: make(map[*watched]struct{}), stop: make(chan struct{})}
-}
+// leaver is told when its client has gone, perhaps more than once, and perhaps when it is no longer watched.
+type leaver interface{ clientGone() }
 
-// enter has gone called should the client at the other end of ctx's connection go before leave is called.
-func (w *watch) enter(ctx context.Context, gone func()) (leave func()) {
+func newWatch() *watch { return &watch{stop: make(chan struct{})} }
+
+// enter has r told should the client at the other end of ctx's connection go before x leaves.
+func (w *watch) enter(ctx context.Context, x *watched, r leaver) {
 	raw, ok := ctx.Value(connKey{}).(syscall.RawConn)
 	if !ok || !canSeeDisconnects {
-		return func() {}
+		return
 	}
-	x := &watched{conn: raw, gone: gone}
+	x.conn, x.request = raw, r
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		return func() {}
+		return
 	}
-	w.inFlight[x] = struct{}{}
+	w.inFlight = append(w.inFlight, x)
+	x.place = len(w.inFlight)
 	if !w.running {
 		w.running = true
 		w.ended.Go(w.run)
 	}
-	return func() {
-		w.mu.Lock()
-		delete(w.inFlight, x)
-		w.mu.Unlock()
+}
+
+// leave ends the watch of x, if it was begun.
+func (w *watch) leave(x *watched) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if x.place == 0 {
+		return
 	}
+	last := len(w.inFlight) - 1
+	moved := w.inFlight[last]
+	w.inFlight[x.place-1], moved.place = moved, x.place
+	w.inFlight[last] = nil
+	w.inFlight = w.inFlight[:last]
+	x.place = 0
 }
 
 // close ends the watch and waits for its goroutine.
@@ -105,7 +118,7 @@ func (w *watch) run() {
 		}
 		for _, x := range now {
 			if hungUp(x.conn) {
-				x.gone()
+				x.request.clientGone()
 			}
 		}
 		clear(now)
@@ -116,9 +129,6 @@ func (w *watch) run() {
 func (w *watch) appendInFlight(list []*watched) (_ []*watched, idle bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for x := range w.inFlight {
-		list = append(list, x)
-	}
-	w.running = len(list) > 0
-	return list, !w.running
+	w.running = len(w.inFlight) > 0
+	return append(list, w.inFlight...), !w.running
 }

@@ -13,6 +13,9 @@ import (
 
 // parseQuery reads a query string, in which & and ; separate. Of a repeated parameter only the last value is kept.
 func parseQuery(raw string) (url.Values, error) {
+	if raw == "" {
+		return nil, nil
+	}
 	q, err := url.ParseQuery(strings.ReplaceAll(raw, ";", "&"))
 	for name, v := range q {
 		q[name] = v[len(v)-1:]
@@ -105,16 +108,20 @@ func (c *call) checkTimeouts() error {
 // unread says that this request does not read these parameters, with spaces between them, which its path knows.
 func (c *call) unread(names string) {
 	if len(c.query) > 0 { // mostly there is nothing to pass over
-		c.passedOver = append(c.passedOver, strings.Fields(names)...)
+		c.passedOver += " " + names
 	}
 }
 
 // checkParams refuses query parameters that the path does not know, those first for which it knows a similar one, or that
 // this request does not read.
 func (c *call) checkParams(known []string) error {
+	if len(c.query) == 0 {
+		return nil
+	}
+	passedOver := strings.Fields(c.passedOver)
 	var strangers, meant, unknown []string
 	for name := range c.query {
-		if !slices.Contains(known, name) || slices.Contains(c.passedOver, name) {
+		if !slices.Contains(known, name) || slices.Contains(passedOver, name) {
 			strangers = append(strangers, name)
 		}
 	}

@@ -98,11 +98,11 @@ func (c *call) drain() error {
 	var body io.Reader = c.r.Body
 	var sent *sentBody // what is to be inflated
 	if c.compressed() {
-		sent = &sentBody{c: c}
+		sent = &sentBody{c: c, deadline: bodyDeadline{c: c}}
 		z, err := gzip.NewReader(sent)
 		switch {
 		case errors.Is(err, io.EOF): // nothing at all
-			c.deadline.clear()
+			c.clearDeadline()
 			return nil
 		case err != nil:
 			return c.unreadable(err, sent)
@@ -111,6 +111,7 @@ func (c *call) drain() error {
 	} else if n := c.r.ContentLength; n > 0 {
 		most = n
 	}
+	deadline := bodyDeadline{c: c}
 	var buf []byte
 	for {
 		if len(buf) == cap(buf) {
@@ -120,7 +121,7 @@ func (c *call) drain() error {
 			}
 			buf = append(make([]byte, 0, room), buf...)
 		}
-		c.deadline.renew()
+		deadline.renew()
 		n, err := body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		switch {
@@ -128,7 +129,7 @@ func (c *call) drain() error {
 			return tooLarge()
 		case errors.Is(err, io.EOF):
 			c.body = buf
-			c.deadline.clear()
+			c.clearDeadline()
 			if sent != nil {
 				c.r.Header.Del("Content-Encoding") // for whoever gets the request from here
 			}
@@ -150,6 +151,8 @@ type sentBody struct {
 	c   *call
 	n   int64 // bytes so far
 	err error // what ended it; nil at its end, and before
+
+	deadline bodyDeadline
 }
 
 // errTooLong: the body is longer than it may be even before it is inflated. What it holds may be nothing, and without end.
@@ -157,7 +160,7 @@ var errTooLong = errors.New("too long")
 
 // Read reads what comes, for which the sender has bodyProgress.
 func (s *sentBody) Read(p []byte) (int, error) {
-	s.c.deadline.renew()
+	s.deadline.renew()
 	n, err := s.c.r.Body.Read(p)
 	if s.n += int64(n); s.n > s.c.s.cfg.Limits.MaxContentLength {
 		err = errTooLong
@@ -192,20 +195,22 @@ func (c *call) unreadable(err error, sent *sentBody) *failure {
 // bodyDeadline bounds how long a body may make no progress. One that is not read to its end keeps its deadline: net/http
 // reads on after the answer, to find the next request, and must not wait for ever. It takes the deadline away itself then.
 type bodyDeadline struct {
-	w   http.ResponseWriter
+	c   *call
 	set time.Time // when it was last moved; zero while there is none
 }
 
 // renew moves the deadline away, but not for every packet.
 func (d *bodyDeadline) renew() {
 	if now := time.Now(); now.Sub(d.set) > bodyProgress/10 {
-		d.set = now
-		_ = http.NewResponseController(d.w).SetReadDeadline(now.Add(bodyProgress)) // a writer without deadlines has no slow sender either
+		d.set, d.c.bounded = now, true
+		_ = http.NewResponseController(d.c.ResponseWriter).SetReadDeadline(now.Add(bodyProgress)) // a writer without deadlines has no slow sender either
 	}
 }
 
-// clear takes the deadline away: what is read next is for net/http to wait for.
-func (d *bodyDeadline) clear() { _ = http.NewResponseController(d.w).SetReadDeadline(time.Time{}) }
+// clearDeadline takes the deadline away: what is read next is for net/http to wait for.
+func (c *call) clearDeadline() {
+	_ = http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Time{})
+}
 
 // hold takes n bytes of the budget for this request.
 func (c *call) hold(n int64) error {

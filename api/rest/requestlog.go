@@ -75,7 +75,7 @@ func (l *requestLog) end(c *call, status int) {
 	}
 	body = append([]byte(nil), body...)
 	group := c.groupID()
-	if t := c.control.task; t != nil && t.Group() != "" {
+	if t := c.task; t != nil && t.Group() != "" {
 		group = t.Group()
 	}
 	x := c.control.logged

@@ -11,7 +11,7 @@ type pathParam struct{ name, value string }
 
 const (
 	maxPathParts  = 5 // between slashes
-	maxPathParams = 3 // of them that a pattern names
+	maxPathParams = 2 // of them that a pattern names
 )
 
 // routeTable finds the route of a path. It is not changed once it has been made. To look one up takes next to no stack: a search that waits

@@ -113,12 +113,7 @@ func (c *call) checkPipeline() error {
 
 // running runs a prepared search until its client goes.
 func (c *call) running(r *search.Request) action {
-	r.Started = func(t *tasks.Task) (ended func()) {
-		if c.control != nil {
-			c.control.task = t
-		}
-		return c.s.watch.enter(c.r.Context(), func() { t.Cancel(tasks.DisconnectCause()) })
-	}
+	r.Follower = c
 	return func() (*answer, error) {
 		resp, err := c.s.cfg.Search.Run(c.r.Context(), r)
 		if err != nil {
@@ -127,6 +122,17 @@ func (c *call) running(r *search.Request) action {
 		return passOn(resp), nil
 	}
 }
+
+// Started has the search end when its client goes. It is for [search.Service.Run], as Ended is.
+func (c *call) Started(t *tasks.Task) {
+	c.task = t
+	c.s.watch.enter(c.r.Context(), &c.watched, c)
+}
+
+// Ended says that the search is over.
+func (c *call) Ended() { c.s.watch.leave(&c.watched) }
+
+func (c *call) clientGone() { c.task.Cancel(tasks.DisconnectCause()) }
 
 // passOn is an executor's answer as it is. One that says what it is, is not ours to lay out.
 func passOn(r *search.Response) *answer {

@@ -30,7 +30,7 @@ func TestWhatASearchAsksFor(t *testing.T) {
 		},
 		{
 			"nothing", "GET", "/_search", "", nil,
-			search.Request{Method: "GET", Path: "/_search", Query: map[string][]string{}},
+			search.Request{Method: "GET", Path: "/_search"},
 		},
 		{
 			"no limit", "GET", "/_search/?cancel_after_time_interval=-1", "", nil,
@@ -42,7 +42,7 @@ func TestWhatASearchAsksFor(t *testing.T) {
 		},
 		{
 			"an escaped index", "GET", "/a%2Cb/_count", "", nil,
-			search.Request{Kind: search.Count, Method: "GET", Path: "/a,b/_count", Query: map[string][]string{}, Indices: []string{"a", "b"}},
+			search.Request{Kind: search.Count, Method: "GET", Path: "/a,b/_count", Indices: []string{"a", "b"}},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -53,10 +53,10 @@ func TestWhatASearchAsksFor(t *testing.T) {
 			if len(c.headers) > 0 && got.Header.Get(c.headers[0]) != c.headers[1] {
 				t.Errorf("headers: %v", got.Header)
 			}
-			if got.Started == nil {
+			if got.Follower == nil {
 				t.Error("nobody will cancel the search when its client goes")
 			}
-			got.Header, got.Started = nil, nil
+			got.Header, got.Follower = nil, nil
 			if !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got  %+v\nwant %+v", got, c.want)
 			}
