@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wlmserver/wlmserver/internal/stub"
+	"github.com/wlmserver/wlmserver/search"
 )
 
 func shardsColumns() []column {
@@ -88,8 +89,20 @@ func countColumns() []column {
 	}
 }
 
-// catCount counts the documents of indices without a search.
+// catCount counts the documents of indices without a search. A query must be one that a count takes.
 func (s *Server) catCount(c *call) (action, error) {
+	if help, err := c.flag("help", false); err == nil && !help { // which minds nothing else
+		c.passOver(search.Count)
+		body, err := c.source()
+		if err != nil {
+			return nil, err
+		}
+		x, err := s.cfg.Stub.Prepare(&search.Request{Kind: search.Count, Body: body})
+		if err != nil {
+			return nil, err
+		}
+		x.Close()
+	}
 	return c.table("indices:monitor/stats", false, countColumns(), func() ([][]any, error) {
 		indices, err := s.cfg.Stub.Expand(c.param("index"), stub.Expansion{ForbidClosed: true})
 		if err != nil {

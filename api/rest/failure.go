@@ -170,9 +170,10 @@ func (f *failure) MarshalJSON() ([]byte, error) {
 	return append(f.appendMembers([]byte{'{'}, true), '}'), nil
 }
 
-// root follows the causes as long as they are OpenSearch's own exceptions.
+// root follows the causes as long as they are OpenSearch's own exceptions, or those of its parser of objects.
 func (f *failure) root() *failure {
-	for f.cause != nil && !f.foreign() && !f.cause.foreign() {
+	const parser = "x_content_parse_exception"
+	for f.cause != nil && (!f.cause.foreign() && (!f.foreign() || f.typ == parser) || f.typ == parser && f.cause.typ == parser) {
 		f = f.cause
 	}
 	return f

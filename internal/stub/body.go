@@ -34,7 +34,7 @@ func (o *options) readCountBody(body []byte) error {
 
 // unreadableCount is why a count cannot be read. What is not an error of its place in the body is told as the cause of one.
 func unreadableCount(err error, body []byte, offset int) error {
-	if _, ok := errors.AsType[*search.ParseError](err); ok {
+	if e, ok := errors.AsType[*search.ParseError](err); ok && e.Type == "" {
 		return err
 	}
 	return parseFaultAt(body, offset, "the body of the count cannot be read: "+err.Error(), err)

@@ -41,6 +41,11 @@ func TestPositionsOfParseErrors(t *testing.T) {
 			if !ok {
 				t.Fatalf("%v (%T), want a ParseError", err, err)
 			}
+			if strings.Contains(c.body, `{"bool":`) { // whose error has no place, but is caused by one that has
+				if e.Type != "x_content_parse_exception" || !errors.As(e.Cause, &e) {
+					t.Fatalf("%+v, want one that is caused by another", e)
+				}
+			}
 			if e.Line != 1 || e.Column != c.column {
 				t.Errorf("at %d:%d, want 1:%d", e.Line, e.Column, c.column)
 			}

@@ -78,12 +78,30 @@ func checkQuery(body []byte, v *jsondoc.Value) error {
 		}
 		for _, item := range list {
 			if err := checkQuery(body, item); err != nil {
-				return err
+				return within(body, q, name, err)
 			}
 		}
 	}
 	return nil
 }
+
+// within is why a query cannot be read that is a part of another. Of a bool query that is an error of its own.
+func within(body []byte, q jsondoc.Member, part string, err error) error {
+	if q.Name != "bool" {
+		return err
+	}
+	e := misreadBool(body, q.Value.Offset, fmt.Sprintf("[%s] of [bool] cannot be read: %v", part, err))
+	e.Cause = err
+	return e
+}
+
+func misreadBool(body []byte, offset int, reason string) *search.ParseError {
+	line, column := jsondoc.Position(body, offset)
+	return &search.ParseError{Type: "x_content_parse_exception", Reason: fmt.Sprintf("[%d:%d] %s", line, column, reason)}
+}
+
+// boolParts are what a bool query may have beside queries.
+var boolParts = []string{"minimum_should_match", "adjust_pure_negative", "boost", "_name"}
 
 // neverEmpty are queries that say what they look for, neverNameless those that name a field, or something else, to look in.
 var (
@@ -91,14 +109,13 @@ var (
 	neverNameless = []string{"fuzzy", "match_bool_prefix", "match_phrase", "match_phrase_prefix", "nested", "prefix", "range", "regexp", "script_score", "term", "wildcard"}
 )
 
-// emptyQuery is a query that says nothing. What OpenSearch misses only when it puts the query together is the cause of an error.
+// emptyQuery is a query that says nothing. What OpenSearch misses only when it puts the query together is no error of a place.
 func emptyQuery(body []byte, q jsondoc.Member) error {
 	reason := "the query [" + q.Name + "] must not be empty"
-	var cause error
 	if slices.Contains(neverNameless, q.Name) {
-		cause = &search.InvalidError{Reason: reason}
+		return &search.InvalidError{Reason: reason}
 	}
-	return parseFaultAt(body, q.Value.Offset, reason, cause)
+	return parseFault(body, q.Value, reason)
 }
 
 // rangeParts are what a range query may say of its field.
@@ -107,6 +124,17 @@ var rangeParts = []string{"gt", "gte", "lt", "lte", "from", "to", "include_lower
 // checkParts looks at what leaves the commonest queries without a meaning.
 func checkParts(body []byte, q jsondoc.Member) error {
 	switch q.Name {
+	case "bool":
+		for _, m := range q.Value.Members {
+			switch {
+			case slices.Contains(subqueries["bool"], m.Name):
+				if m.Value.Scalar() {
+					return misreadBool(body, m.Value.Offset, "["+m.Name+"] of [bool] must be a query or a list of queries, not "+article(m.Value.Kind))
+				}
+			case !slices.Contains(boolParts, m.Name):
+				return misreadBool(body, m.Offset, "[bool] has no parameter ["+m.Name+"]"+didYouMean(m.Name, slices.Concat(subqueries["bool"], boolParts)))
+			}
+		}
 	case "exists":
 		if f := q.Value.Member("field"); f == nil || !f.Scalar() {
 			return parseFault(body, q.Value, "[exists] needs a [field], the name of one")
