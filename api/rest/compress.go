@@ -5,10 +5,11 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"hash/crc32"
+	"io"
 	"net/http"
+	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // gzipCoding is the only content coding that there is here.
@@ -19,18 +20,36 @@ const gzipCoding = "gzip"
 const storedBelow = 1 << 10
 
 // compressor makes bodies gzip. It is safe for concurrent use.
+//
+// A writer takes more than a megabyte. As many as can work at the same time are kept; a sync.Pool would have them made anew after
+// each collection or two, and that garbage would make the next one due.
 type compressor struct {
-	writers sync.Pool // of *gzip.Writer
+	idle chan *gzip.Writer
 }
 
-func newCompressor() *compressor {
-	return &compressor{sync.Pool{New: func() any {
-		w, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
-		if err != nil { // the level is a constant
-			panic(err)
-		}
+func newCompressor() *compressor { return &compressor{make(chan *gzip.Writer, runtime.GOMAXPROCS(0))} }
+
+// writer gives one that has no work.
+func (c *compressor) writer() *gzip.Writer {
+	select {
+	case w := <-c.idle:
 		return w
-	}}}
+	default:
+	}
+	w, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	if err != nil { // the level is a constant
+		panic(err)
+	}
+	return w
+}
+
+// keep keeps a writer for the next one who needs one.
+func (c *compressor) keep(w *gzip.Writer) {
+	w.Reset(io.Discard) // what it has written is not kept
+	select {
+	case c.idle <- w:
+	default:
+	}
 }
 
 // gzip returns body as gzip. A short one is wrapped and not compressed.
@@ -39,8 +58,8 @@ func (c *compressor) gzip(body []byte) []byte {
 		return storedGzip(body)
 	}
 	out := bytes.NewBuffer(make([]byte, 0, len(body)/4))
-	w := c.writers.Get().(*gzip.Writer)
-	defer c.writers.Put(w)
+	w := c.writer()
+	defer c.keep(w)
 	w.Reset(out)
 	_, _ = w.Write(body) // a buffer takes everything
 	_ = w.Close()

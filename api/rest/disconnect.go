@@ -105,6 +105,7 @@ func (w *watch) close() {
 func (w *watch) run() {
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
+	look := newProber()
 	var now []*watched // of this round; kept for the next one's
 	for {
 		select {
@@ -117,7 +118,7 @@ func (w *watch) run() {
 			return
 		}
 		for _, x := range now {
-			if hungUp(x.conn) {
+			if look.hungUp(x.conn) {
 				x.request.clientGone()
 			}
 		}

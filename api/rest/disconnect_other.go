@@ -7,4 +7,8 @@ import "syscall"
 // canSeeDisconnects says whether hungUp can be true on this system: here net/http alone notices clients that go.
 const canSeeDisconnects = false
 
-func hungUp(syscall.RawConn) bool { return false }
+type prober struct{}
+
+func newProber() prober { return prober{} }
+
+func (prober) hungUp(syscall.RawConn) bool { return false }
