@@ -131,13 +131,13 @@ func (a *Admission) enter(ctx context.Context, r Request, tryOnly bool) (*Ticket
 		var s step
 		b := g.lockBucket(g.plan.attribute, value)
 		if now := a.policy.Load(); now != p && now.planned(r.Group) != g {
-			b.leave(&s) // decided by a policy that has passed: start over
+			b.leave() // decided by a policy that has passed: start over
 			continue
 		}
 		t.bucket = b
 		b.adoptLocked(g.plan, &s)
 		err := b.arriveLocked(ctx, t, &s)
-		b.leave(&s)
+		b.leave()
 		if err != nil {
 			return nil, err
 		}
@@ -228,7 +228,7 @@ func (a *Admission) change(edit func(*policy)) {
 			var s step
 			b.mu.Lock()
 			b.adoptLocked(g.plan, &s)
-			b.leave(&s)
+			b.leave()
 		}
 	}
 	a.link.LimitsChanged()
@@ -312,7 +312,7 @@ func (a *Admission) receive(k BucketKey, from Session, m sharedtier.Message) boo
 	if b.session == from && (m.Permit == sharedtier.PermitID{} || from.Live()) {
 		b.receiveLocked(m, &s)
 	}
-	b.leave(&s)
+	b.leave()
 	return linked
 }
 
@@ -324,7 +324,7 @@ func (a *Admission) Renew() {
 			var s step
 			b.mu.Lock()
 			b.renewLocked(&s)
-			b.leave(&s)
+			b.leave()
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/wlmserver/wlmserver/internal/sharedtier"
 )
 
-// bucket is one group's searches that share limits. Its methods decide and leave what follows from a decision, waking and
-// sending, to the step that they are given.
+// bucket is one group's searches that share limits. Its methods decide, and wake whom they have decided about. What has to be sent
+// waits in the outbox until the lock is released.
 type bucket struct {
 	a     *Admission
 	group *group
@@ -50,10 +50,9 @@ type contents struct {
 	lastAdmission, interval time.Duration
 }
 
-// step gathers what has to be done once the bucket's lock is released.
+// step is what happens to a bucket from one locking of it to its release.
 type step struct {
-	woken *Ticket // decided waiters, linked by their wokenNext
-	at    time.Duration
+	at time.Duration // 0: nobody has looked at the clock yet
 }
 
 // now is the time of the step by the admission's clock, which is read once.
@@ -62,12 +61,6 @@ func (b *bucket) now(s *step) time.Duration {
 		s.at = b.a.now()
 	}
 	return s.at
-}
-
-func (s *step) wake(t *Ticket) {
-	if t.wait != nil {
-		t.wait.wokenNext, s.woken = s.woken, t
-	}
 }
 
 // adoptLocked makes a plan the bucket's if it is newer, and lets waiters go that have nothing left to wait for.
@@ -263,7 +256,7 @@ func (b *bucket) answerLocked(m sharedtier.Message, s *step) {
 		}
 		t.state = refused
 		t.wait.err = b.refusalLocked(t, why, b.queue.n)
-		s.wake(t)
+		t.wake()
 	}
 	if granted {
 		b.sendLocked(sharedtier.Message{Kind: sharedtier.Release, Permit: m.Permit})
@@ -291,7 +284,7 @@ func (b *bucket) dropTryLocked(t *Ticket, cause error, s *step) {
 	t.state = evicted
 	t.wait.err = ended(cause, false)
 	b.a.record(Evicted, t)
-	s.wake(t)
+	t.wake()
 }
 
 // applyLocked does what the counting machine asks of the queue.
@@ -314,7 +307,7 @@ func (b *bucket) applyLocked(fx []sharedtier.Effect, s *step) {
 			b.group.waiters.Add(-1)
 			t.wait.err = b.refusalLocked(t, QueueFull, b.counts.Waiting)
 			t.state = refused
-			s.wake(t)
+			t.wake()
 		}
 	}
 }
@@ -406,7 +399,7 @@ func (b *bucket) admitLocked(t *Ticket, kind permitKind, id sharedtier.PermitID,
 	t.state = admitted
 	b.giveLocked(t, kind, id)
 	b.a.record(Admitted, t)
-	s.wake(t)
+	t.wake()
 }
 
 // giveLocked counts a permit that goes out.
@@ -453,7 +446,7 @@ func (b *bucket) evictLocked(t *Ticket, cause error, s *step) {
 	t.state = evicted
 	t.wait.err = ended(cause, true)
 	b.a.record(Evicted, t)
-	s.wake(t)
+	t.wake()
 }
 
 // refusalLocked counts a refusal and says why. A try that nobody may see counts nothing.
@@ -488,7 +481,7 @@ func (b *bucket) cancel(t *Ticket, cause error) {
 	case trying:
 		b.dropTryLocked(t, cause, &s)
 	}
-	b.leave(&s)
+	b.leave()
 }
 
 // idleLocked reports whether nothing is left that the bucket is kept for (I4).
@@ -497,18 +490,12 @@ func (b *bucket) idleLocked() bool {
 		b.counts.Quiet() && len(b.outbox) == 0 && !b.sending
 }
 
-// leave releases the bucket's lock and does what the step has gathered.
-func (b *bucket) leave(s *step) {
+// leave ends a step: it releases the bucket's lock and sends what is in the outbox.
+func (b *bucket) leave() {
 	b.a.verifyLocked(b)
 	send := len(b.outbox) > 0 && !b.sending
 	b.sending = b.sending || send
 	b.unlock()
-
-	for t := s.woken; t != nil; {
-		w := t.wait // which is given back as soon as it is ready
-		t = w.wokenNext
-		w.ready <- struct{}{}
-	}
 	if send {
 		b.flush()
 	}

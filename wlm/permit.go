@@ -48,7 +48,7 @@ func (p *Permit) Close() {
 	b.takeBackLocked(t)
 	b.a.record(Closed, t)
 	b.drainLocked(&s)
-	b.leave(&s)
+	b.leave()
 }
 
 type permitKey struct{}

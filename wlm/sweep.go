@@ -53,6 +53,6 @@ func (b *bucket) sweep() (recovered uint64) {
 		b.drainLocked(&s)
 	}
 	recovered += uint64(b.node - before)
-	b.leave(&s)
+	b.leave()
 	return recovered
 }

@@ -54,7 +54,6 @@ type wait struct {
 	foundCancelled time.Duration // when the sweep first found it cancelled and still parked
 	err            error         // evicted, refused
 	try            uint64        // of the question to the owner
-	wokenNext      *Ticket
 }
 
 func (a *Admission) newWait(ctx context.Context) *wait {
@@ -64,6 +63,15 @@ func (a *Admission) newWait(ctx context.Context) *wait {
 	}
 	w.ctx = ctx
 	return w
+}
+
+// wake lets the Wait of a search go on that has been decided, if there is one to come; from then on its wait may be another
+// search's. It never blocks, and is called under the bucket's lock: outside of it two processors would take the bucket's memory from
+// each other more often, which costs a saturated bucket a tenth of its time.
+func (t *Ticket) wake() {
+	if t.wait != nil {
+		t.wait.ready <- struct{}{}
+	}
 }
 
 // Bucket is the bucket whose limits hold for the search; the zero key when none do.
