@@ -63,11 +63,15 @@ func (b *bucket) now(s *step) time.Duration {
 	return s.at
 }
 
-// adoptLocked makes a plan the bucket's if it is newer, and lets waiters go that have nothing left to wait for.
+// adoptLocked makes a plan the bucket's if it is newer.
 func (b *bucket) adoptLocked(p *plan, s *step) {
-	if b.plan != nil && p.revision <= b.plan.revision {
-		return
+	if b.plan == nil || p.revision > b.plan.revision {
+		b.changeLocked(p, s)
 	}
+}
+
+// changeLocked makes a plan the bucket's, and lets waiters go that have nothing left to wait for.
+func (b *bucket) changeLocked(p *plan, s *step) {
 	if p.throttles() && p.attribute != b.key.Attribute {
 		p = &plan{revision: p.revision, stopped: p.stopped} // other buckets are the group's now
 	}

@@ -97,11 +97,15 @@ func (r *Recorder) add(e Event, t *Ticket) {
 	r.events = append(r.events, e)
 }
 
-// record keeps an event of a search; the bucket's lock is held, so that the history has the order of the decisions.
+// record keeps an event of a search, if there is somebody to keep it; the bucket's lock is held, so that the history has the order of
+// the decisions.
 func (a *Admission) record(k EventKind, t *Ticket) {
-	if a.recorder == nil {
-		return
+	if a.recorder != nil {
+		a.recordEvent(k, t)
 	}
+}
+
+func (a *Admission) recordEvent(k EventKind, t *Ticket) {
 	e := Event{Kind: k, Bucket: t.Bucket().String(), Pending: k == Parked && t.state == pending, At: time.Now()}
 	if t.wait != nil {
 		e.Seq = t.wait.seq

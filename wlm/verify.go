@@ -20,11 +20,14 @@ func (a *Admission) report(violation func() string) {
 	}
 }
 
-// verifyLocked checks the invariants of a bucket at the end of a step.
+// verifyLocked checks the invariants of a bucket at the end of a step, if somebody wants to know.
 func (a *Admission) verifyLocked(b *bucket) {
-	if a.verify == nil || b.plan == nil {
-		return
+	if a.verify != nil && b.plan != nil {
+		a.reportViolationsLocked(b)
 	}
+}
+
+func (a *Admission) reportViolationsLocked(b *bucket) {
 	if b.node > b.verified && b.node > b.plan.node && b.plan.node > 0 {
 		a.verify(b.violationLocked("I6", "permits grew from %d past the limit", b.verified))
 	}
