@@ -115,26 +115,25 @@ func (a *Admission) enter(ctx context.Context, r Request, tryOnly bool) (*Ticket
 		if err := a.turnAway(ctx, p, g.group, tryOnly); err != nil {
 			return nil, err
 		}
-		t := &Ticket{group: g.group, tryOnly: tryOnly}
 		if !g.plan.throttles() {
-			return t.runFree(), nil
+			return g.runFree(nil), nil
 		}
 		value, ok := g.plan.value(r.Principal)
 		if !ok {
 			a.unattributed.Add(1)
-			return t.runFree(), nil
+			return g.runFree(nil), nil
 		}
-		t.plan, t.value = g.plan, value
-		if holds(ctx, t) {
-			return t.runFree(), nil
+		if key := held(ctx, g.group, g.plan.attribute, value); key != nil {
+			return g.runFree(key), nil
 		}
+		t := &Ticket{tryOnly: tryOnly}
 		var s step
 		b := g.lockBucket(g.plan.attribute, value)
 		if now := a.policy.Load(); now != p && now.planned(r.Group) != g {
 			b.leave() // decided by a policy that has passed: start over
 			continue
 		}
-		t.bucket = b
+		t.bucket, t.key = b, b.key
 		b.adoptLocked(g.plan, &s)
 		err := b.arriveLocked(ctx, t, &s)
 		b.leave()
@@ -165,12 +164,11 @@ func (a *Admission) turnAway(ctx context.Context, p *policy, g *group, tryOnly b
 	return err
 }
 
-// runFree admits a search that no limit holds for.
-func (t *Ticket) runFree() *Ticket {
-	t.state = admitted
-	t.group.admitted.Add(1)
-	t.group.runningUntracked.Add(1)
-	return t
+// runFree admits a search that needs no permit. key is of the bucket whose permit it has already, if any.
+func (g *group) runFree(key *BucketKey) *Ticket {
+	g.admitted.Add(1)
+	g.runningUntracked.Add(1)
+	return &Ticket{bucket: &g.whole, key: key, state: free}
 }
 
 // SetMode changes the mode. It returns when every waiter that this concerns has been decided.

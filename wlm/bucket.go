@@ -24,8 +24,8 @@ type bucket struct {
 
 // contents is what a bucket's lock guards, and what is made anew when another principal uses the bucket's memory.
 type contents struct {
-	key  BucketKey
-	used bool // it is in the keeper's table
+	key  *BucketKey // never written to: tickets have it too
+	used bool       // it is in the keeper's table
 	plan *plan
 
 	queue  queue
@@ -94,7 +94,7 @@ func (b *bucket) renewLocked(s *step) {
 	if b.session == nil && b.shared == 0 && (b.plan == nil || b.plan.shared == 0) {
 		return
 	}
-	next := b.a.link.Session(b.key)
+	next := b.a.link.Session(*b.key)
 	if next == b.session {
 		return
 	}
@@ -103,9 +103,9 @@ func (b *bucket) renewLocked(s *step) {
 	b.applyLocked(b.counts.Renew(next != nil, buf[:0]), s)
 	if next != nil && (b.shared > 0 || b.counts.Advertised > 0) {
 		// Under the lock, so that no message of the session comes before it.
-		next.Send(b.key, []sharedtier.Message{{Kind: sharedtier.Announce, Held: b.heldLocked(), Depth: b.counts.Advertised}})
+		next.Send(*b.key, []sharedtier.Message{{Kind: sharedtier.Announce, Held: b.heldLocked(), Depth: b.counts.Advertised}})
 	}
-	b.askAgainLocked(s)
+	b.askAgainLocked()
 }
 
 // heldLocked lists the shared permits that are out.
@@ -121,7 +121,7 @@ func (b *bucket) heldLocked() []sharedtier.PermitID {
 
 // askAgainLocked repeats, in a new session, the questions that the one before has not answered. Without a session they are answered
 // here: no owner can be asked.
-func (b *bucket) askAgainLocked(s *step) {
+func (b *bucket) askAgainLocked() {
 	for _, id := range slices.Sorted(maps.Keys(b.tries)) {
 		switch {
 		case b.tries[id] == nil:
@@ -129,7 +129,7 @@ func (b *bucket) askAgainLocked(s *step) {
 		case b.session != nil:
 			b.outbox = append(b.outbox, sharedtier.Message{Kind: sharedtier.Try, Try: id})
 		default:
-			b.answerLocked(sharedtier.Message{Kind: sharedtier.Unavailable, Try: id}, s)
+			b.answerLocked(sharedtier.Message{Kind: sharedtier.Unavailable, Try: id})
 		}
 	}
 }
@@ -138,11 +138,11 @@ func (b *bucket) askAgainLocked(s *step) {
 func (b *bucket) arriveLocked(ctx context.Context, t *Ticket, s *step) error {
 	p := b.plan
 	if p.node > 0 && b.node < p.node && b.queue.n == 0 {
-		b.admitLocked(t, nodePermit, sharedtier.PermitID{}, s)
+		b.admitLocked(t, nodePermit, sharedtier.PermitID{})
 		return nil
 	}
 	if p.monitor {
-		b.watchLocked(t, s)
+		b.watchLocked(t)
 		return nil
 	}
 	if t.tryOnly || p.size == 0 {
@@ -192,8 +192,8 @@ func (b *bucket) parkLocked(ctx context.Context, t *Ticket, s *step) error {
 }
 
 // watchLocked lets a search of a monitoring group run, whatever the limits say.
-func (b *bucket) watchLocked(t *Ticket, s *step) {
-	b.admitLocked(t, untrackedPermit, sharedtier.PermitID{}, s)
+func (b *bucket) watchLocked(t *Ticket) {
+	b.admitLocked(t, untrackedPermit, sharedtier.PermitID{})
 	if b.plan.shared == 0 {
 		b.group.wouldThrottle.Add(1)
 		return
@@ -219,17 +219,17 @@ func (b *bucket) askLocked(t *Ticket) uint64 {
 // receiveLocked takes in a message of the owner.
 func (b *bucket) receiveLocked(m sharedtier.Message, s *step) {
 	if m.Try != 0 {
-		b.answerLocked(m, s)
+		b.answerLocked(m)
 		return
 	}
-	b.reapLocked(s)
+	b.reapLocked()
 	headWaiting := b.queue.head != nil && b.queue.head.state == waiting
 	var buf [4]sharedtier.Effect
 	b.applyLocked(b.counts.Receive(m, headWaiting, buf[:0]), s)
 }
 
 // answerLocked takes in the answer to a try.
-func (b *bucket) answerLocked(m sharedtier.Message, s *step) {
+func (b *bucket) answerLocked(m sharedtier.Message) {
 	t, known := b.tries[m.Try]
 	delete(b.tries, m.Try)
 	if !known {
@@ -249,9 +249,9 @@ func (b *bucket) answerLocked(m sharedtier.Message, s *step) {
 			b.group.wouldThrottle.Add(1)
 		}
 	case t != nil && t.wait.ctx.Err() != nil:
-		b.dropTryLocked(t, context.Cause(t.wait.ctx), s)
+		b.dropTryLocked(t, context.Cause(t.wait.ctx))
 	case t != nil && granted:
-		b.admitLocked(t, sharedPermit, m.Permit, s)
+		b.admitLocked(t, sharedPermit, m.Permit)
 		return
 	case t != nil:
 		why := QueueOff
@@ -278,7 +278,7 @@ func (b *bucket) sendLocked(m sharedtier.Message) {
 }
 
 // dropTryLocked ends a search whose question is still under way, or has just been answered.
-func (b *bucket) dropTryLocked(t *Ticket, cause error, s *step) {
+func (b *bucket) dropTryLocked(t *Ticket, cause error) {
 	if _, asked := b.tries[t.wait.try]; asked {
 		b.tries[t.wait.try] = nil
 	}
@@ -323,7 +323,7 @@ func (b *bucket) drainLocked(s *step) {
 	}
 	var buf [1]sharedtier.Effect
 	for b.plan.parks() && b.node < b.plan.node {
-		b.reapLocked(s)
+		b.reapLocked()
 		head := b.queue.head
 		if head == nil {
 			break
@@ -336,9 +336,9 @@ func (b *bucket) drainLocked(s *step) {
 }
 
 // reapLocked evicts cancelled waiters until the oldest one is not cancelled.
-func (b *bucket) reapLocked(s *step) {
+func (b *bucket) reapLocked() {
 	for t := b.queue.head; t != nil && t.wait.ctx.Err() != nil; t = b.queue.head {
-		b.evictLocked(t, context.Cause(t.wait.ctx), s)
+		b.evictLocked(t, context.Cause(t.wait.ctx))
 	}
 }
 
@@ -348,9 +348,9 @@ func (b *bucket) emptyLocked(s *step) {
 	for t := b.queue.head; t != nil; t = b.queue.head {
 		switch {
 		case t.wait.ctx.Err() != nil:
-			b.evictLocked(t, context.Cause(t.wait.ctx), s)
+			b.evictLocked(t, context.Cause(t.wait.ctx))
 		case stop:
-			b.evictLocked(t, errStopped, s)
+			b.evictLocked(t, errStopped)
 		default:
 			b.counts.Cancel(t.state == waiting)
 			b.leaveQueueLocked(t, untrackedPermit, sharedtier.PermitID{}, s)
@@ -361,12 +361,12 @@ func (b *bucket) emptyLocked(s *step) {
 		case t == nil || t.watched:
 			continue
 		case t.wait.ctx.Err() != nil:
-			b.dropTryLocked(t, context.Cause(t.wait.ctx), s)
+			b.dropTryLocked(t, context.Cause(t.wait.ctx))
 		case stop:
-			b.dropTryLocked(t, errStopped, s)
+			b.dropTryLocked(t, errStopped)
 		default:
 			b.tries[id] = nil
-			b.admitLocked(t, untrackedPermit, sharedtier.PermitID{}, s)
+			b.admitLocked(t, untrackedPermit, sharedtier.PermitID{})
 		}
 	}
 }
@@ -382,7 +382,7 @@ func (b *bucket) leaveQueueLocked(t *Ticket, kind permitKind, id sharedtier.Perm
 	if kind != untrackedPermit {
 		b.observeLocked(now)
 	}
-	b.admitLocked(t, kind, id, s)
+	b.admitLocked(t, kind, id)
 }
 
 // observeLocked learns how fast the queue drains.
@@ -398,7 +398,7 @@ func (b *bucket) observeLocked(now time.Duration) {
 }
 
 // admitLocked decides that a search runs.
-func (b *bucket) admitLocked(t *Ticket, kind permitKind, id sharedtier.PermitID, s *step) {
+func (b *bucket) admitLocked(t *Ticket, kind permitKind, id sharedtier.PermitID) {
 	b.group.admitted.Add(1)
 	t.state = admitted
 	b.giveLocked(t, kind, id)
@@ -437,7 +437,7 @@ func (b *bucket) takeBackLocked(t *Ticket) {
 }
 
 // evictLocked takes a waiter out of the queue without admitting it.
-func (b *bucket) evictLocked(t *Ticket, cause error, s *step) {
+func (b *bucket) evictLocked(t *Ticket, cause error) {
 	b.queue.remove(t)
 	b.counts.Cancel(t.state == waiting)
 	b.group.waiters.Add(-1)
@@ -480,10 +480,10 @@ func (b *bucket) cancel(t *Ticket, cause error) {
 	b.mu.Lock()
 	switch t.state {
 	case pending, waiting:
-		b.evictLocked(t, cause, &s)
+		b.evictLocked(t, cause)
 		b.drainLocked(&s)
 	case trying:
-		b.dropTryLocked(t, cause, &s)
+		b.dropTryLocked(t, cause)
 	}
 	b.leave()
 }
@@ -525,6 +525,6 @@ func (b *bucket) flush() {
 			return
 		}
 		b.mu.Unlock()
-		session.Send(b.key, messages)
+		session.Send(*b.key, messages)
 	}
 }

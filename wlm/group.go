@@ -49,7 +49,7 @@ type shard struct {
 
 func newGroup(a *Admission, id, name string) *group {
 	g := &group{a: a, id: id, name: name, seed: maphash.MakeSeed()}
-	g.whole = bucket{a: a, group: g, mu: &g.wholeMu, contents: contents{used: true, key: BucketKey{Group: id, Attribute: groups.ByGroup}}}
+	g.whole = bucket{a: a, group: g, mu: &g.wholeMu, contents: contents{used: true, key: &BucketKey{Group: id, Attribute: groups.ByGroup}}}
 	return g
 }
 
@@ -69,7 +69,11 @@ func (g *group) lockBucket(by groups.Attribute, value string) *bucket {
 	if s.spare = nil; b == nil {
 		b = &bucket{a: g.a, group: g, shard: s, mu: &s.mu}
 	}
-	b.contents = contents{used: true, key: BucketKey{Group: g.id, Attribute: by, Value: value}}
+	key := b.key
+	if key == nil || !key.names(by, value) { // tickets have the former one
+		key = &BucketKey{Group: g.id, Attribute: by, Value: value}
+	}
+	b.contents = contents{used: true, key: key}
 	if s.buckets == nil {
 		s.buckets = make(map[principal]*bucket)
 	}

@@ -21,6 +21,7 @@ func TestBucketIsUsedAgain(t *testing.T) {
 		t.Fatal("two buckets of one principal")
 	}
 	first.node = 0
+	former := first.key // as tickets have it
 	first.unlock()
 	if len(g.buckets()) != 0 {
 		t.Fatal("an idle bucket was not taken out")
@@ -30,8 +31,11 @@ func TestBucketIsUsedAgain(t *testing.T) {
 	if second != first {
 		t.Error("the memory of a bucket is not used again")
 	}
-	if want := (BucketKey{"g", groups.ByRole, "u"}); second.key != want || second.interval != 0 || second.lastTry != 0 || second.plan != nil {
+	if want := (BucketKey{"g", groups.ByRole, "u"}); *second.key != want || second.interval != 0 || second.lastTry != 0 || second.plan != nil {
 		t.Errorf("a new bucket is %+v, not that of %v", second.contents, want)
+	}
+	if want := (BucketKey{"g", groups.ByUsername, "u"}); *former != want {
+		t.Errorf("the key of tickets has become %v, not %v as it was", *former, want)
 	}
 }
 

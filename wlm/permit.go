@@ -3,6 +3,8 @@ package wlm
 import (
 	"context"
 	"fmt"
+
+	"github.com/wlmserver/wlmserver/groups"
 )
 
 type permitKind uint8
@@ -22,9 +24,6 @@ func (p *Permit) Bucket() BucketKey { return (*Ticket)(p).Bucket() }
 // Tracked reports whether the permit counts against a limit.
 func (p *Permit) Tracked() bool {
 	b := p.bucket
-	if b == nil {
-		return false
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return p.kind != untrackedPermit
@@ -32,15 +31,14 @@ func (p *Permit) Tracked() bool {
 
 // Close ends the search's run and hands its slot to the bucket's oldest waiter. Only the first call does something.
 func (p *Permit) Close() {
-	t := (*Ticket)(p)
+	t, b := (*Ticket)(p), p.bucket
 	if !p.closed.CompareAndSwap(false, true) {
-		t.group.a.reclosed.Add(1)
-		t.group.a.report(func() string { return fmt.Sprintf("I9: a permit of %q was closed twice", t.Bucket()) })
+		b.a.reclosed.Add(1)
+		b.a.report(func() string { return fmt.Sprintf("I9: a permit of %q was closed twice", t.Bucket()) })
 		return
 	}
-	b := t.bucket
-	if b == nil {
-		t.group.runningUntracked.Add(-1)
+	if t.state == free {
+		b.group.runningUntracked.Add(-1)
 		return
 	}
 	var s step
@@ -59,8 +57,11 @@ func ContextWithPermit(ctx context.Context, p *Permit) context.Context {
 	return context.WithValue(ctx, permitKey{}, p)
 }
 
-// holds reports whether the context belongs to a running search of the ticket's bucket.
-func holds(ctx context.Context, t *Ticket) bool {
+// held gives the bucket's key when the context belongs to a running search of the bucket, and nil otherwise.
+func held(ctx context.Context, g *group, by groups.Attribute, value string) *BucketKey {
 	p, _ := ctx.Value(permitKey{}).(*Permit)
-	return p != nil && p.group == t.group && p.Bucket() == t.Bucket() && !p.closed.Load()
+	if p == nil || p.key == nil || p.bucket.group != g || !p.key.names(by, value) || p.closed.Load() {
+		return nil
+	}
+	return p.key
 }

@@ -32,6 +32,11 @@ type BucketKey struct {
 	Value     string // the user's or role's name; empty when the bucket is the whole group
 }
 
+// names reports whether the key is the bucket's that is named, among those of its group.
+func (k *BucketKey) names(by groups.Attribute, value string) bool {
+	return k.Attribute == by && k.Value == value
+}
+
 func (k BucketKey) String() string {
 	switch {
 	case k == BucketKey{}:

@@ -35,9 +35,6 @@ func (a *Admission) Survey() *Survey {
 // Status tells where the search stands. It reports false for one that is neither parked nor running.
 func (s *Survey) Status(t *Ticket) (Status, bool) {
 	b := t.bucket
-	if b == nil {
-		return Status{State: StateRunning, Bucket: t.Bucket().String()}, t.state == admitted && !t.closed.Load()
-	}
 	b.mu.Lock()
 	st := Status{Bucket: t.Bucket().String()}
 	switch t.state {
@@ -47,7 +44,7 @@ func (s *Survey) Status(t *Ticket) (Status, bool) {
 		if t.state != trying {
 			st.Waiting = max(s.now-t.wait.parked, 0)
 		}
-	case admitted:
+	case admitted, free:
 		st.State, st.Tracked = StateRunning, t.kind != untrackedPermit
 		b.mu.Unlock()
 		return st, !t.closed.Load()
@@ -56,13 +53,13 @@ func (s *Survey) Status(t *Ticket) (Status, bool) {
 		return Status{}, false
 	}
 	interval := b.interval
-	line, walked := s.lines[b.key]
+	line, walked := s.lines[*b.key]
 	if !walked {
 		line = make(map[*Ticket]int, b.queue.n)
 		for w := range b.queue.all() {
 			line[w] = len(line) + 1
 		}
-		s.lines[b.key] = line
+		s.lines[*b.key] = line
 	}
 	b.mu.Unlock()
 	if st.Position = line[t]; st.Position == 0 {

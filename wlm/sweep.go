@@ -43,7 +43,7 @@ func (b *bucket) sweep() (recovered uint64) {
 		case t.wait.foundCancelled == 0:
 			t.wait.foundCancelled = b.now(&s)
 		case b.now(&s)-t.wait.foundCancelled > sweepPatience:
-			b.evictLocked(t, context.Cause(t.wait.ctx), &s)
+			b.evictLocked(t, context.Cause(t.wait.ctx))
 			recovered++
 		}
 		t = next

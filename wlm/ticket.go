@@ -19,15 +19,16 @@ const (
 	admitted
 	evicted // left without being admitted: cancelled, or the node stops
 	refused
+	free // runs without a permit; no bucket has decided that
 )
 
 // Ticket is one search's place between [Admission.Enter] and its permit. One goroutine calls Wait; the other methods are safe for
 // concurrent use.
+//
+// It is the one thing that an admission allocates, and no larger than a cache line.
 type Ticket struct {
-	group  *group
-	bucket *bucket // nil: decided without a bucket
-	plan   *plan   // by which the bucket's key was found; nil when no limit holds
-	value  string  // of the key
+	bucket *bucket    // that decides; of a free search that of the whole group, which knows nothing of it
+	key    *BucketKey // of the bucket whose limits hold, which is never written to; nil when none do
 
 	// The bucket's lock guards what follows until the ticket is decided; what the signal of its wait or Enter's return publishes
 	// is then read without it.
@@ -76,10 +77,10 @@ func (t *Ticket) wake() {
 
 // Bucket is the bucket whose limits hold for the search; the zero key when none do.
 func (t *Ticket) Bucket() BucketKey {
-	if t.plan == nil {
+	if t.key == nil {
 		return BucketKey{}
 	}
-	return BucketKey{Group: t.group.id, Attribute: t.plan.attribute, Value: t.value}
+	return *t.key
 }
 
 // Wait blocks until the search may run, is refused or its context ends, and gives its permit. Errors: [*CancelledError],
@@ -99,7 +100,7 @@ func (t *Ticket) Wait(ctx context.Context) (*Permit, error) {
 		}
 		t.wait = nil
 		*w = wait{ready: w.ready}
-		t.group.a.waits.Put(w)
+		t.bucket.a.waits.Put(w)
 	}
 	return (*Permit)(t), nil
 }

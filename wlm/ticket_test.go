@@ -3,6 +3,7 @@ package wlm_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"testing"
 
 	"github.com/wlmserver/wlmserver/wlm"
@@ -41,4 +42,12 @@ func TestWaitAgain(t *testing.T) {
 		t.Errorf("the permit after a wait, then %v, %v", again, err2)
 	}
 	permit.Close()
+}
+
+// TestTicketIsSmall: each search has a ticket, and processors that take turns at a bucket pass tickets on by the cache line.
+func TestTicketIsSmall(t *testing.T) {
+	const line = 64
+	if size := reflect.TypeFor[wlm.Ticket]().Size(); size > line {
+		t.Errorf("a ticket has %d bytes, more than a cache line", size)
+	}
 }

@@ -40,7 +40,7 @@ func (a *Admission) reportViolationsLocked(b *bucket) {
 
 func (b *bucket) violationLocked(invariant, format string, args ...any) string {
 	return fmt.Sprintf("%s: bucket %q: %s (plan %+v, counts %+v, queue %d, node %d, shared %d)",
-		invariant, b.key, fmt.Sprintf(format, args...), *b.plan, b.counts, b.queue.n, b.node, b.shared)
+		invariant, *b.key, fmt.Sprintf(format, args...), *b.plan, b.counts, b.queue.n, b.node, b.shared)
 }
 
 // violationsLocked lists what is wrong with a bucket between two steps. walk says whether to look at each search of it too.
@@ -127,7 +127,7 @@ func (a *Admission) Check() Check {
 				c.Waiting = slices.AppendSeq(c.Waiting, b.queue.all())
 				c.Running = slices.AppendSeq(c.Running, b.running.all())
 				for _, p := range b.heldLocked() {
-					c.Shared = append(c.Shared, SharedPermit{b.key, p.Epoch, p.Seq})
+					c.Shared = append(c.Shared, SharedPermit{*b.key, p.Epoch, p.Seq})
 				}
 			}
 			b.mu.Unlock()
