@@ -210,6 +210,9 @@ func (o *options) readExt(body []byte, v *jsondoc.Value) error {
 		if m.Value.Kind != jsondoc.Object {
 			return parseFault(body, m.Value, "[ext.stub] must be an object, not "+article(m.Value.Kind))
 		}
+		if o.ext == nil {
+			o.ext = &ext{}
+		}
 		for _, cost := range m.Value.Members {
 			key := "ext.stub." + cost.Name
 			switch {
@@ -217,13 +220,13 @@ func (o *options) readExt(body []byte, v *jsondoc.Value) error {
 			case !cost.Value.Scalar():
 				return parseFault(body, cost.Value, "["+key+"] must not be "+article(cost.Value.Kind))
 			case cost.Name == "nested":
-				o.nested = cost.Value.Text
+				o.ext.nested = cost.Value.Text
 			default:
 				set, err := readCost(key, cost.Value.Text)
 				if err != nil {
 					return err
 				}
-				o.costs = append(o.costs, set)
+				o.ext.costs = append(o.ext.costs, set)
 			}
 		}
 	}

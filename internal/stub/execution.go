@@ -24,7 +24,7 @@ func (e *Engine) Prepare(r *search.Request) (search.Execution, error) {
 	if err := x.options.read(r); err != nil {
 		return nil, err
 	}
-	if x.options.nested != "" && e.config.Nested == nil {
+	if x.options.nested() != "" && e.config.Nested == nil {
 		return nil, &search.InvalidError{Reason: "[ext.stub.nested] is not provided by this server"}
 	}
 	return x, nil
@@ -123,8 +123,8 @@ func (x *execution) targets() ([]target, error) {
 	if err != nil {
 		return nil, err
 	}
-	preference := &x.options.preference
-	if preference.problem != nil && len(indices) > 0 {
+	preference := x.options.preference
+	if preference != nil && preference.problem != nil && len(indices) > 0 {
 		return nil, preference.problem
 	}
 	n := 0
@@ -147,11 +147,12 @@ func (x *execution) targets() ([]target, error) {
 // cost is what the search costs on a shard of that index.
 func (x *execution) cost(ix *index) *Cost {
 	now := ix.now.Load()
-	if len(x.options.costs) == 0 {
+	ext := x.options.ext
+	if ext == nil {
 		return &now.cost
 	}
 	c := now.cost
-	for _, set := range x.options.costs {
+	for _, set := range ext.costs {
 		set(&c)
 	}
 	return &c
@@ -186,14 +187,14 @@ func (x *execution) failure(t *target, err error) search.ShardFailure {
 // runNested carries out the search that a test has asked for on behalf of this
 // one. Its error is the error of this one.
 func (x *execution) runNested(ctx context.Context) error {
-	if x.options.nested == "" {
+	if x.options.nested() == "" {
 		return nil
 	}
 	_, err := x.engine.config.Nested(ctx, &search.Request{
 		Kind:      search.Search,
 		Method:    http.MethodPost,
-		Path:      "/" + x.options.nested + "/_search",
-		Indices:   splitNames(x.options.nested),
+		Path:      "/" + x.options.nested() + "/_search",
+		Indices:   splitNames(x.options.nested()),
 		GroupID:   x.request.GroupID,
 		Principal: x.request.Principal,
 		OpaqueID:  x.request.OpaqueID,

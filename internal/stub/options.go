@@ -17,29 +17,43 @@ const (
 	maxWindow = 10_000
 )
 
-// options is what a search says, in its body and in its parameters.
+// options is what a search says, in its body and in its parameters. A search that
+// waits keeps them.
 type options struct {
 	selection  selection
-	preference preference
+	preference *preference // nil: not said
 
 	size, from int
 	sort       []shard.Sort
 	timeout    *time.Duration // nil: not said
 	partial    *bool          // nil: not said
 	concurrent int            // 0: not said
-	dfs        bool
+	trackTotal int            // up to this many hits are counted; -1: none
 
-	trackTotal     int // up to this many hits are counted; -1: none
 	trackTotalSaid bool
+	dfs            bool
 	totalAsInt     bool
 	phaseTook      bool
 	hideSource     bool
 	version        bool
 	seqNo          bool
 
-	terms  []term // of the query
+	terms []term // of the query
+	ext   *ext   // nil: not said
+}
+
+// ext is what tests say in [ext.stub].
+type ext struct {
 	costs  []costSetting
 	nested string // indices to search first, on behalf of this search
+}
+
+// nested are the indices to search first; none for nearly all.
+func (o *options) nested() string {
+	if o.ext == nil {
+		return ""
+	}
+	return o.ext.nested
 }
 
 // read reads what r says into o, which is new, and checks it as far as that goes

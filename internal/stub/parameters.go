@@ -64,14 +64,14 @@ func saidNumber(err error, name, value string) error {
 }
 
 // preference says which shards to ask, and which of their copies. Of those there is only one, so that any will do. The zero value
-// asks all shards.
+// asks all shards, and so does none at all.
 type preference struct {
 	some    bool
 	shards  []int // the numbers of those to ask, if some
 	problem error // why it cannot be followed; where there is nothing to ask, it need not be
 }
 
-func (p *preference) asks(number int) bool { return !p.some || slices.Contains(p.shards, number) }
+func (p *preference) asks(number int) bool { return p == nil || !p.some || slices.Contains(p.shards, number) }
 
 // CheckPreference returns a *search.InvalidError or *search.ParseError unless shards can be asked by that preference.
 func CheckPreference(value string) error { return readPreference(value).problem }
@@ -104,7 +104,8 @@ func (o *options) readParameter(name, value string) (err error) {
 	case "ignore_unavailable", "allow_no_indices", "expand_wildcards":
 		err = o.selection.Set(name, value)
 	case "preference":
-		o.preference = readPreference(value)
+		p := readPreference(value)
+		o.preference = &p
 	case "terminate_after":
 		_, err = readCount(name, value)
 	case "min_score":
