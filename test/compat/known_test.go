@@ -34,10 +34,18 @@ func newList() *list {
 	return &list{all: all, met: make([]int, len(all))}
 }
 
-// meeting is a request with what became of it, as the list looks at it: its kind, the request as it prints, and both outcomes.
+// meeting is a request with what became of it, as the list looks at it: its kind, the request as it prints, both outcomes, and whether
+// this server minds a parameter.
 func meeting(r *request, here, there answer) string {
-	return fmt.Sprintf("%s %s\n=> %s here, %s there", r.kind, r, kindOf(here), kindOf(there))
+	text := fmt.Sprintf("%s %s\n=> %s here, %s there", r.kind, r, kindOf(here), kindOf(there))
+	if unknownParameter.MatchString(here.body) {
+		text += "\n=> an unknown parameter here"
+	}
+	return text
 }
+
+// unknownParameter is how this server tells of a parameter that a path does not know.
+var unknownParameter = regexp.MustCompile(`"request \[[^"]*\] has (an unknown parameter|unknown parameters): `)
 
 // find is the place in the list of what explains a difference; -1 for nothing.
 func (l *list) find(text string, d difference) int {
@@ -75,14 +83,15 @@ func knownDifferences() []known {
 		{decided, "queries are not evaluated", "is not evaluated", re(evaluated + `|` + searches + `.*"sort":`), re(`^\.(responses\.)?(hits\.(hits|total|max_score)|count|terminated_early)`)},
 		{decided, "parts of a search body do nothing", "is not evaluated", re(searches), re(`^\.(responses\.)?(aggregations|profile|suggest|hits\.hits\.(_source|_id|_node|_shard|_score|sort|fields|highlight|_explanation|matched_queries)|hits\.max_score)\b`)},
 		{decided, "parts of a search body are not read", "is not evaluated", re(searches + `.*"(agg|aggs|aggregations|highlight|suggest|rescore|script_fields|derived|collapse|indices_boost|search_pipeline|docvalue_fields|fields|stored_fields|sort|_source|post_filter|ext|stats|profile|explain|min_score|terminate_after)":`), re(`^(status: 200 here, [45]00|\.responses\.)`)},
-		{decided, "parts of a search body are not read, nor when there is no index", "is not evaluated", re(searches + `.*"(agg|aggs|aggregations|highlight|suggest|rescore|script_fields|derived|collapse|sort|_source|post_filter)":.*=> 40\d index_(closed|not_found)_exception here, 400`), re(`^(status: |\.error\.)`)},
+		{decided, "parts of a search body are not read, nor when there is no index", "is not evaluated", re(searches + `.*"(agg|aggs|aggregations|highlight|suggest|rescore|script_fields|derived|collapse|sort|_source|post_filter|query)":.*=> 40\d index_(closed|not_found)_exception here, 400`), re(`^(status: |\.error\.)`)},
 		{decided, "parts of a search body that would mislead", "`search_after`, `slice` and `pit`", re(searches + `.*"(search_after|slice|pit)":`), re(`^(status: 400 illegal_argument_exception here|\.error\.)`)},
 		{decided, "what a query needs of the mapping", "is not evaluated", re(searches + `.*"(nested|collapse|match|term|fuzzy|regexp|prefix|wildcard|function_score|bool|simple_query_string|query_string|multi_match|match_phrase|dis_max|boosting|constant_score|ids|sort)":|"sort":|[?&](q|sort)=`), re(`^(status: 200 here, [45]00|\.responses\.|\._shards)`)},
 		{decided, "which part of a document is shown", "choose no part of a document", re(`^(doc (GET|HEAD)|bulk|update) .*(_source|stored_fields)`), re(`^(\._source|\.fields|\.(items\.update\.)?get: nothing here|\.found|status: 200 here, 404)`)},
 		{decided, "a syntax error wins", "a syntax error wins", re(`=> 400 (json_parse_exception|unexpected_end_of_input_exception) here, 400`), re(`^\.error\.(root_cause\.)?(type|line|col): ("(json_parse|unexpected_end_of_input)_exception" here|nothing here)|^\.error\.caused_by\.caused_by: nothing here|^\.error\.caused_by(\.type)?: (something here, nothing|"stream_read_exception" here|"unexpected_end_of_input_exception" here)`)},
 		{decided, "a syntax error wins, in a line or a scroll", "a syntax error wins", re(`^(bulk|scroll) `), re(`^status: 400 json_parse_exception here, 200 there|^\.error\.type: "illegal_argument_exception" here, "action_request_validation_exception" there`)},
 		{decided, "a syntax error wins, in a document", "a syntax error wins", re(`=> 400 (mapper_parsing_exception|parse_exception|parsing_exception) here, 400`), re(`^\.error\.caused_by\.type: "(json_parse|unexpected_end_of_input)_exception" here|^\.error\.caused_by\.caused_by: something here`)},
-		{decided, "text behind a document", "text after the JSON object: 400", re(`^(group|settings|index|index-settings) `), re(`^status: 400 (json_parse|unexpected_end_of_input|parse)_exception here, (200|404 index_not_found_exception) there`)},
+		{decided, "text behind a document", "text after the JSON object: 400", re(`^(group|settings|index|index-settings|update) `), re(`^status: 400 (json_parse|unexpected_end_of_input|parse)_exception here, (20\d|404 (index_not_found|document_missing)_exception) there`)},
+		{decided, "text behind the body of a scroll", "text after the JSON object: 400", re(`^scroll .*\n\n\s*\{[^{}]*\}\s*\S.*\n=> 400`), re(`^status: 400 illegal_argument_exception here, (200|404 \w+|404) there`)},
 		{decided, "what is no gzip", "that is not the gzip", re(`Content-Encoding: gzip`), re(`^status: 400 illegal_argument_exception here, no answer there`)},
 		{decided, "broken escapes", "a broken request line, header or escape in the path", re(`^\S+ \S+ [^\s?]*%([0-9a-fA-F]?[^0-9a-fA-F])`), re(`.`)},
 		{decided, "ext is for the stub", "parts of `ext`", re(searches + `.*"ext":`), re(`^(\.error\.|status: )`)},
@@ -116,10 +125,13 @@ func knownDifferences() []known {
 		{notOffered, "parts of a node that do not exist here", "only what exists here", re(`^nodes(-stats)? `), re(`^\.nodes\.«node»\.`)},
 		{decided, "a list in Accept", "a list in `Accept`", re(`Accept: [^\n]*,`), re(`^(Content-Type|body|layout): `)},
 		{decided, "a group that lacks a part", "missing `name`, `resiliency_mode`", re(`^group `), re(`^status: 400 \w+ here, 500 (null_pointer|illegal_state|class_cast)_exception`)},
-		{decided, "a scroll without a time is none", "opens no scroll", re(`[?&]scroll=(0|-1)\b`), re(`^(\._scroll_id: nothing|status: )`)},
+		{decided, "a scroll without a time is none", "opens no scroll", re(`[?&]scroll=(0|-1)\b`), re(`^(\._scroll_id: nothing|status: |\.error\..* "action_request_validation_exception" there|\.error\.(root_cause\.)?(index|index_uuid): something here, nothing)`)},
 		{decided, "a scroll is one context", "one context", re(`^scroll `), re(`^(\.error\.(root_cause|failed_shards|caused_by|grouped)|\.num_freed|status: (404|200) here, (404|200) there)`)},
+		{decided, "a page without a time leaves the scroll open", "a page of a scroll that says no `scroll`", re(`^scroll (GET|POST) /_search/scroll`), re(`^status: 200 here, 404 search_phase_execution_exception there`)},
 		{decided, "help of a table", "`help` of a table", re(`^cat .*help`), re(`^status: 200 here, 400 illegal_argument_exception`)},
 		{decided, "a header of an item of a multi-search that is no object", "an item's header that", re(`^msearch `), re(`^status: 400 (parsing|action_request_validation|json_parse)_exception here, 200 there`)},
+		{decided, "names of indices in a header of a multi-search that are none", "or names its indices by something else than text", re(`^msearch .*"(index|indices)":(\{|\[[^\]]*([\[{]|null))`), re(`^status: 400 illegal_argument_exception here, (200|500 null_pointer_exception) there`)},
+		{decided, "which of several mistakes is told", "of several mistakes in a request", re(`\n=> 400 illegal_argument_exception here, 400 \w+ there\n=> an unknown parameter here$`), re(`^\.error\.`)},
 		{decided, "the format of an error of the statistics table", "in the format that was asked for", re(`^list-stats .*format=yaml`), re(`^(Content-Type|layout|body): `)},
 		{decided, "a body in another coding", "a body in another coding", re(`Content-Encoding: br`), re(`^status: 415 here`)},
 		{notOffered, "single settings of an index", "settings of an index by their names", re(`^\S+ \w+ \S*/_settings/[^/?\s]`), re(`^(status: 40[05] here|Allow|\.error)`)},
@@ -136,7 +148,7 @@ func knownDifferences() []known {
 		{notOffered, "waiting for copies", "nobody waits for copies", re(`wait_for_active_shards=`), re(`^(status: (20\d here, 503 unavailable_shards|404 here, 503 unavailable_shards)|\.shards_acknowledged: "true" here, "false" there)`)},
 		{notOffered, "names with date math", "date math", re(`^\w+ \w+ [^\n]*(%3C|%3c|<)`), re(`^(status: |\.error\.)`)},
 		{decided, "all indices cannot be deleted at once", "`DELETE /`", re(`^\w+ \w+ /(\?\S*)?(\n|$)`), re(`^Allow: `)},
-		{decided, "only gzip", "no other compression", re(`Accept-Encoding: (\*|.*br|.*deflate)`), re(`^(Content-Encoding: |body: )`)},
+		{decided, "only gzip", "no other compression", re(`Accept-Encoding: (\*|.*br|.*deflate)`), re(`^(Content-Encoding|body|rows?): `)},
 		{notOffered, "shard indexing pressure", "only what exists here", nil, re(`attributes\.shard_indexing_pressure_enabled: nothing here`)},
 		{notOffered, "tables that are not offered are not listed", "most tables of `_cat`", re(`^\S+ \w+ /_(cat|list)/?(\?|\s)`), re(`^(rows: |status: 400 invalid_index_name_exception here, 200)`)},
 		{notOffered, "columns that are not offered are not listed", "only what exists here", re(`^cat .*help`), re(`^rows?: `)},
