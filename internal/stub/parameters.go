@@ -71,7 +71,9 @@ type preference struct {
 	problem error // why it cannot be followed; where there is nothing to ask, it need not be
 }
 
-func (p *preference) asks(number int) bool { return p == nil || !p.some || slices.Contains(p.shards, number) }
+func (p *preference) asks(number int) bool {
+	return p == nil || !p.some || slices.Contains(p.shards, number)
+}
 
 // CheckPreference returns a *search.InvalidError or *search.ParseError unless shards can be asked by that preference.
 func CheckPreference(value string) error { return readPreference(value).problem }
