@@ -123,6 +123,21 @@ func TestAgreement(t *testing.T) {
 		{"GET /books/_validate/query?q=*&df=n", 200, "", ""},
 		{`POST /books/_validate/query?q=* {"query":{"match_all":{}}}`, 400, illegal, ""},
 
+		{"GET /books/_search?ccs_minimize_roundtrips=null", 400, illegal, ""},
+		{"GET /books/_search?request_cache=x", 400, illegal, ""},
+		{"GET /books/_search?typed_keys=x", 200, "", ""},
+		{"GET /books/_count?ignore_throttled=x", 400, illegal, ""},
+		{"GET /books/_count?q=1&lenient=x", 400, illegal, ""},
+		{"GET /books/_search?rest_total_hits_as_int=%20&version=%20&ignore_unavailable=%20&request_cache=%20", 200, "", ""},
+		{"GET /books/_search?allow_partial_search_results=%20", 400, illegal, ""},
+		{"POST /_msearch?ccs_minimize_roundtrips=x {}\n{}\n", 400, illegal, ""},
+		{"GET /_cat/indices?include_unloaded_segments=x", 400, illegal, ""},
+		{"GET /books/_validate/query?source=%7B%7D", 200, "", ""},
+		{"GET /books/_validate/query?q=n:1&source=%7B%7D", 400, illegal, ""},
+		{`POST /books/_search {"sort":[1.5]}`, 400, illegal, ""},
+		{`POST /books/_search {"sort":[[]]}`, 400, illegal, ""},
+		{`POST /books/_search {"sort":1.5}`, 200, "", ""},
+
 		{"PUT /books/_create/9?op_type=index {}", 400, illegal, ""},
 		{"PUT /books/_create/9?op_type= {}", 400, illegal, ""},
 		{"PUT /books/_create/9?op_type=index&version=x {", 400, illegal, ""},
@@ -483,5 +498,17 @@ func TestListsInSettings(t *testing.T) {
 	}
 	if got := s.do("GET", "/books?flat_settings", "").want(200).at("books", "settings", "index.x.y", 1); got != "1" {
 		t.Errorf("a flat list: %v", got)
+	}
+}
+
+// TestPhaseOfAWindowTooLarge: that too many hits are wanted is found in the first phase.
+func TestPhaseOfAWindowTooLarge(t *testing.T) {
+	s := newServer(t)
+	s.do("PUT", "/one", `{"settings":{"number_of_shards":1}}`).want(200)
+	s.do("PUT", "/two", `{"settings":{"number_of_shards":2}}`).want(200)
+	for path, want := range map[string]string{"/two/_search?": "query", "/two/_search?search_type=dfs_query_then_fetch&": "dfs_pre_query", "/one/_search?search_type=dfs_query_then_fetch&": "query"} {
+		if got := s.do("GET", path+"size=10001", "").want(400).at("error", "phase"); got != want {
+			t.Errorf("%s: phase %v, want %s", path, got, want)
+		}
 	}
 }

@@ -166,6 +166,9 @@ func (s *Server) catIndices(c *call) (action, error) {
 	if c.query.Has("health") && !slices.Contains([]string{green.String(), yellow.String(), red.String()}, health) {
 		health, unknown = "", illegalArgument("parameter [health] must be green, yellow or red, not [%s]", health)
 	}
+	if _, err := c.flag("include_unloaded_segments", false); err != nil {
+		return nil, err
+	}
 	rules, err := c.expansion(stub.Expansion{Wildcards: stub.AllIndices})
 	if err != nil {
 		return nil, err

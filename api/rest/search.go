@@ -90,11 +90,10 @@ func (c *call) searchRequest(kind search.Kind) (*search.Request, error) {
 // body, for the query there, in a count, as well. What tells how such a query is to be read means nothing without one.
 func (c *call) passOver(kind search.Kind) {
 	const query, howToRead = "q", "df analyzer analyze_wildcard default_operator lenient"
-	sent := len(c.body) > 0
-	if sent {
+	if len(c.body) > 0 {
 		c.unread(bodyInQuery)
 	}
-	if sent && kind == search.Count {
+	if (len(c.body) > 0 || c.query.Has("source")) && kind == search.Count {
 		c.unread(query)
 		c.unread(howToRead)
 	}

@@ -42,11 +42,10 @@ func (s *Server) validateQuery(c *call) (action, error) {
 		return nil, err
 	}
 	c.passOver(search.Count)
-	body, err := c.source()
-	if err != nil {
-		return nil, err
+	body, unreadable := c.source()
+	if unreadable == nil {
+		unreadable = s.checkQuery(body)
 	}
-	unreadable := s.checkQuery(body)
 	if unreadable == nil && string(bytes.Join(bytes.Fields(body), nil)) == "{}" {
 		return nil, &search.ValidationError{Problems: []string{"there is no query"}}
 	}

@@ -146,7 +146,7 @@ func (o *options) readKey(body []byte, name string, v *jsondoc.Value) (err error
 	case "_source":
 		o.hideSource = v.Kind == jsondoc.Bool && v.Text == "false"
 	case "sort":
-		o.sort, err = readSort(body, v)
+		o.sort, err = readSort(v)
 	case "query", "post_filter":
 		err = o.readQuery(body, v)
 	case "ext":

@@ -16,6 +16,8 @@ const (
 	phaseQuery = "query"
 	phaseFetch = "fetch"
 
+	phaseFrequencies = "dfs_pre_query"
+
 	allFailed  = "all shards failed"
 	someFailed = "Partial shards failure"
 )

@@ -173,7 +173,11 @@ func (x *execution) checkWindow(targets []target) error {
 	for i := range targets {
 		failures[i] = x.failure(&targets[i], refusal)
 	}
-	return &search.PhaseError{Phase: phaseQuery, Reason: allFailed, Failures: failures, Cause: refusal}
+	phase := phaseQuery
+	if o.dfs && len(targets) > 1 { // which ask for the frequencies of terms first
+		phase = phaseFrequencies
+	}
+	return &search.PhaseError{Phase: phase, Reason: allFailed, Failures: failures, Cause: refusal}
 }
 
 func (x *execution) failure(t *target, err error) search.ShardFailure {

@@ -20,16 +20,23 @@ func lastParameter(r *search.Request, name string) (string, bool) {
 	return values[len(values)-1], true
 }
 
-// parameters are those of a search that mean something here, in the order in
-// which they are read.
+// parameters are those of a search that mean something here, or must at least be
+// true or false, in the order in which they are read.
 var parameters = []string{
-	"ignore_unavailable", "allow_no_indices", "expand_wildcards", "preference", "terminate_after", "min_score", "size", "from", "timeout", "track_total_hits",
+	"ignore_unavailable", "allow_no_indices", "expand_wildcards", "ignore_throttled", "analyze_wildcard", "lenient", "preference", "terminate_after", "min_score",
+	"size", "from", "timeout", "track_total_hits",
 	"rest_total_hits_as_int", "sort", "_source", "version", "track_scores", "explain", "seq_no_primary_term", "phase_took",
 	"allow_partial_search_results", "search_type", "max_concurrent_shard_requests", "batched_reduce_size",
-	"pre_filter_shard_size",
+	"pre_filter_shard_size", "ccs_minimize_roundtrips", "include_named_queries_score", "request_cache", "verbose_pipeline",
 }
 
-const countParameters = 6 // the first of them are those of a count, too
+// flags are the parameters that say nothing when they are blank.
+var flags = []string{
+	"ignore_unavailable", "allow_no_indices", "ignore_throttled", "analyze_wildcard", "lenient", "rest_total_hits_as_int", "version", "track_scores",
+	"explain", "seq_no_primary_term", "phase_took", "ccs_minimize_roundtrips", "include_named_queries_score", "request_cache", "verbose_pipeline",
+}
+
+const countParameters = 9 // the first of them are those of a count, too
 
 // readParameters reads the query string of a request. Which names it may hold is
 // for somebody else to check.
@@ -40,6 +47,9 @@ func (o *options) readParameters(r *search.Request) error {
 	}
 	for _, name := range names {
 		if value, ok := lastParameter(r, name); ok {
+			if value != "" && strings.TrimSpace(value) == "" && slices.Contains(flags, name) {
+				continue
+			}
 			if err := o.readParameter(name, value); err != nil {
 				return saidNumber(err, name, value)
 			}
@@ -126,6 +136,8 @@ func (o *options) readParameter(name, value string) (err error) {
 		var partial bool
 		partial, err = readBool(name, value)
 		o.partial = &partial
+	case "ignore_throttled", "analyze_wildcard", "lenient", "ccs_minimize_roundtrips", "include_named_queries_score", "request_cache", "verbose_pipeline":
+		_, err = readBool(name, value)
 	case "search_type":
 		err = o.readSearchType(value)
 	case "max_concurrent_shard_requests":

@@ -11,17 +11,17 @@ import (
 
 // readSort reads the sort of a body: a field, a field with an order, or a list of
 // these.
-func readSort(body []byte, v *jsondoc.Value) ([]shard.Sort, error) {
+func readSort(v *jsondoc.Value) ([]shard.Sort, error) {
 	list := []*jsondoc.Value{v}
 	if v.Kind == jsondoc.Array {
 		list = v.Items
 	}
 	var sorts []shard.Sort
 	for _, item := range list {
-		switch item.Kind {
-		case jsondoc.String:
+		switch {
+		case item.Kind == jsondoc.String || item == v && item.Scalar():
 			sorts = append(sorts, shard.Sort{Field: item.Text, Descending: item.Text == sortScore})
-		case jsondoc.Object:
+		case item.Kind == jsondoc.Object:
 			for _, m := range item.Members {
 				s, err := readSortMember(m)
 				if err != nil {
@@ -30,7 +30,7 @@ func readSort(body []byte, v *jsondoc.Value) ([]shard.Sort, error) {
 				sorts = append(sorts, s)
 			}
 		default:
-			return nil, parseFault(body, item, "[sort] takes fields and objects, not "+article(item.Kind))
+			return nil, &search.InvalidError{Reason: "a list in [sort] holds fields and objects, not " + article(item.Kind)}
 		}
 	}
 	return effective(sorts), nil
