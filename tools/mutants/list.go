@@ -88,7 +88,7 @@ var list = []mutant{
 	// wlm/permit.go
 	{"wlm/permit.go", "	if !p.closed.CompareAndSwap(false, true) {", "	p.closed.Store(true)\n	if false {",
 		"I9: a second close gives back a second permit"},
-	{"wlm/permit.go", "	b.a.record(Closed, t)\n	b.drainLocked(&s)\n", "	b.a.record(Closed, t)\n",
+	{"wlm/permit.go", "	b.a.record(Closed, t)\n	b.drainLocked(&s)\n", "	b.a.record(Closed, t)\n	_ = s\n",
 		"I7: the end of a search admits nobody"},
 	{"wlm/permit.go", " || !p.key.names(by, value) || p.closed.Load() {", " || p.closed.Load() {",
 		"a nested search of another bucket gets past its limit"},
