@@ -33,7 +33,7 @@ type Exchange struct {
 // An answer in YAML has to be what it would be in JSON. One that filter_path has left parts of only has to be well formed;
 // errors are never filtered.
 func (c *Contract) Check(x Exchange) error {
-	r := c.find(x.Method, x.URL.EscapedPath())
+	r := c.find(x.Method, x.URL)
 	if err := c.check(r, x); err != nil {
 		const most = 1000
 		body := x.Body

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -120,7 +121,8 @@ func (r *route) query() []string {
 // find is the operation that answers a request; nil if there is none. The path is as it was sent, with its escapes. As in
 // the server, a path that is described as it stands is never taken for one with parameters, a parameter is never empty, and
 // of several patterns the one wins that is fixed where the others have a parameter, from the left.
-func (c *Contract) find(method, path string) *route {
+func (c *Contract) find(method string, u *url.URL) *route {
+	path := sentPath(u)
 	if n := len(path) - 1; n > 0 && path[n] == '/' && path[n-1] != '/' {
 		path = path[:n]
 	}
@@ -180,4 +182,13 @@ func outside(status int) []string {
 		return []string{"InternalError"}
 	}
 	return nil
+}
+
+// sentPath is the path as it was sent. EscapedPath would write one anew that holds bytes which should have been escaped, such as
+// quotes, and then an escaped slash in it for a plain one.
+func sentPath(u *url.URL) string {
+	if u.RawPath != "" {
+		return u.RawPath
+	}
+	return u.EscapedPath()
 }

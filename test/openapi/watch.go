@@ -61,7 +61,7 @@ func (w *Watch) CloseIdleConnections() {
 // RoundTrip sends a request on.
 func (w *Watch) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := w.next.RoundTrip(r)
-	if err == nil && strings.HasPrefix(r.URL.Path, w.below) && w.wants(kind{w.contract.find(r.Method, r.URL.EscapedPath()), r.Method, resp.StatusCode}) {
+	if err == nil && strings.HasPrefix(r.URL.Path, w.below) && w.wants(kind{w.contract.find(r.Method, r.URL), r.Method, resp.StatusCode}) {
 		resp.Body = &watchedBody{ReadCloser: resp.Body, end: func(body []byte) { w.check(r, resp, body) }}
 	}
 	return resp, err
