@@ -169,6 +169,11 @@ func readItemHeader(r *search.Request, header []byte) error {
 		if m.Value.Kind == jsondoc.Null {
 			continue
 		}
+		if slices.Contains(itemFlags[:], m.Name) {
+			if err := checkItemFlag(m); err != nil {
+				return err
+			}
+		}
 		values, ok := texts(m.Value)
 		if !ok {
 			return illegalArgument("key [%s] in the header of a search must be a name or a list of names, not: %s", m.Name, m.Value.Kind)
@@ -193,6 +198,26 @@ func readItemHeader(r *search.Request, header []byte) error {
 		}
 	}
 	return nil
+}
+
+// itemFlags are the keys of an item's header that are true or false.
+var itemFlags = [...]string{"allow_partial_search_results", "ccs_minimize_roundtrips", "request_cache", "ignore_unavailable", "allow_no_indices", "ignore_throttled"}
+
+// checkItemFlag refuses what is neither true nor false. Nothing counts as true for those that say which indices are meant. That it
+// cannot be read is told twice, as OpenSearch does, for all but the one that other clusters would mind.
+func checkItemFlag(m jsondoc.Member) error {
+	switch text := m.Value.Text; {
+	case !m.Value.Scalar():
+	case text == "true" || text == "false":
+		return nil
+	case strings.TrimSpace(text) == "" && slices.Contains(itemFlags[3:], m.Name):
+		return nil
+	}
+	err := &search.InvalidError{Reason: "key [" + m.Name + "] in the header of a search must be true or false"}
+	if m.Name != "ccs_minimize_roundtrips" {
+		err.Cause = &search.InvalidError{Reason: err.Reason}
+	}
+	return err
 }
 
 // texts is a scalar, or a list of them, as texts.

@@ -138,10 +138,10 @@ type selection struct {
 
 // check looks at what can be said of the names without knowing the indices.
 func (s selection) check() error {
+	if len(s.names) == 1 && s.names[0] == "_all" {
+		return nil
+	}
 	for _, name := range s.names {
-		if name == "_all" || isPattern(name) {
-			continue
-		}
 		if err := checkReserved(name); err != nil {
 			return err
 		}
@@ -149,8 +149,8 @@ func (s selection) check() error {
 	return nil
 }
 
-// checkReserved refuses a name that is more likely a mistyped part of the API than that of an index. Any other name that no index
-// can have is that of one that does not exist.
+// checkReserved refuses a name, or a pattern, that is more likely a mistyped part of the API than that of an index. Any other name
+// that no index can have is that of one that does not exist.
 func checkReserved(name string) error {
 	if strings.HasPrefix(name, "_") {
 		return checkIndexName(name)
@@ -209,6 +209,9 @@ func (e *Engine) expand(s selection) ([]*index, error) {
 			name = "*"
 		}
 		if leave, ok := strings.CutPrefix(name, "-"); ok && patterns {
+			if !strings.Contains(leave, "*") && !s.IgnoreUnavailable && !f.exists(leave) {
+				return nil, &search.IndexNotFoundError{Index: leave}
+			}
 			f.remove(leave)
 			continue
 		}
@@ -282,9 +285,19 @@ type finding struct {
 	order []*index // as they were found
 }
 
+// at is where the index of a name is among all, if there is one.
+func (f *finding) at(name string) (int, bool) {
+	return slices.BinarySearchFunc(f.all, name, func(ix *index, name string) int { return strings.Compare(ix.name, name) })
+}
+
+func (f *finding) exists(name string) bool {
+	_, ok := f.at(name)
+	return ok
+}
+
 // add adds the index of a name and reports whether there is one.
 func (f *finding) add(name string) bool {
-	i, ok := slices.BinarySearchFunc(f.all, name, func(ix *index, name string) int { return strings.Compare(ix.name, name) })
+	i, ok := f.at(name)
 	if ok {
 		f.enter(f.all[i])
 	}

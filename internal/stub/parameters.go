@@ -136,7 +136,9 @@ func (o *options) readParameter(name, value string) (err error) {
 		var partial bool
 		partial, err = readBool(name, value)
 		o.partial = &partial
-	case "ignore_throttled", "analyze_wildcard", "lenient", "ccs_minimize_roundtrips", "include_named_queries_score", "request_cache", "verbose_pipeline":
+	case "ignore_throttled":
+		_, err = readChoice(name, value)
+	case "analyze_wildcard", "lenient", "ccs_minimize_roundtrips", "include_named_queries_score", "request_cache", "verbose_pipeline":
 		_, err = readBool(name, value)
 	case "search_type":
 		err = o.readSearchType(value)

@@ -29,7 +29,17 @@ func (p *pair) send(r *request) (here, there answer, all []difference) {
 			p.here.ids[r.learn], p.there.ids[r.learn] = h, t
 		}
 	}
+	if r.hides() {
+		p.there.send(jsonRequest("POST", "/_refresh", ""))
+	}
 	return here, there, compare(r, here, there, p.here.ids, p.there.ids)
+}
+
+// hides says whether the request may change documents and does not say that searches are to see it at once, as they do here. Most say
+// it; one that was damaged may not.
+func (r *request) hides() bool {
+	return slices.Contains([]string{"doc", "bulk", "update"}, r.kind) && r.method != "GET" && r.method != "HEAD" &&
+		!slices.Contains(r.query, "refresh=true") && !slices.Contains(r.query, "refresh=wait_for")
 }
 
 // idIn is the id of the kind that the name says.

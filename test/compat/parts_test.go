@@ -54,6 +54,12 @@ func TestComparing(t *testing.T) {
 		{`{"_id":"ours"}`, `{"_id":"theirs"}`, ""},
 		{`{"id":"«node»:12"}`, `{"id":"«node»:7"}`, ""},
 		{`{"a":1,"a":1}`, `{"a":1}`, `.a: something here, nothing there`},
+		{`{"_id":"madeUpByThisServer-1"}`, `{"_id":"madeUpByOpenSearch_1"}`, ""},
+		{`{"_id":"madeUpByThisServer-1"}`, `{"_id":"1"}`, `._id: "madeUpByThisServer-1" here, "1" there`},
+		{`{"workload_groups":{"wasNotShownByThisServer":{"a":1}}}`, `{"workload_groups":{"DEFAULT_WORKLOAD_GROUP":{"a":1}}}`,
+			`.workload_groups.DEFAULT_WORKLOAD_GROUP: nothing here, something there; .workload_groups.wasNotShownByThisServer: something here, nothing there`},
+		{`{"workload_groups":{"notShownByThisServer12":{"a":1}}}`, `{"workload_groups":{"notShownByOpenSearch12":{"a":1}}}`, ""},
+		{`[]`, `[{"insertOrder":"1","timeInQueue":"1ms","priority":"URGENT","source":"x"}]`, ""},
 	} {
 		json := func(body string) answer {
 			return answer{status: 200, header: http.Header{contentType: {"application/json"}}, body: body}
@@ -65,5 +71,29 @@ func TestComparing(t *testing.T) {
 		if strings.Join(got, "; ") != c.want {
 			t.Errorf("%s and %s: %q, want %q", c.here, c.there, got, c.want)
 		}
+	}
+}
+
+// TestOrderOfTables: the order of rows counts where something was asked to be sorted, and where servers promise one.
+func TestOrderOfTables(t *testing.T) {
+	for path, same := range map[string]bool{"/_cat/indices": true, "/_cat/indices/a,b?v": true, "/_cat/indices?s=index": false, "/_cat/nodes": false} {
+		for kind, bodies := range map[string][2]string{
+			"application/json": {`[{"index":"a","pri":"1"},{"index":"b","pri":"2"}]`, `[{"index":"b","pri":"2"},{"index":"a","pri":"1"}]`},
+			"text/plain":       {"green a 1\nyellow b 2\n", "yellow b 2\ngreen a 1\n"},
+		} {
+			answers := func(body string) answer {
+				return answer{status: 200, header: http.Header{contentType: {kind}}, body: body}
+			}
+			if got := compare(jsonRequest("GET", path, ""), answers(bodies[0]), answers(bodies[1]), ids{}, ids{}); (len(got) == 0) != same {
+				t.Errorf("%s in %s: %v", path, kind, got)
+			}
+		}
+	}
+}
+
+// TestRowsOfTheClusterManager: what it has yet to do is there by chance.
+func TestRowsOfTheClusterManager(t *testing.T) {
+	if got := compareTexts("", "1940 13ms URGENT update-settings [[books/x]]\n", false); len(got) > 0 {
+		t.Error(got)
 	}
 }
