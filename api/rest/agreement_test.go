@@ -138,6 +138,7 @@ func TestAgreement(t *testing.T) {
 		{`POST /_msearch {"ccs_minimize_roundtrips":""}` + "\n{}\n", 400, illegal, ""},
 		{`POST /_msearch {"allow_no_indices":"","request_cache":"true"}` + "\n{}\n", 200, "", ""},
 
+		{"GET /_wlm/stats/DEFAULT_WORKLOAD_GROUP%00,%20", 200, "", ""},
 		{"GET /_nosuch*/_search", 400, "invalid_index_name_exception", ""},
 		{"GET /_nosuch*", 400, "invalid_index_name_exception", ""},
 		{"GET /books,_all/_search", 400, "invalid_index_name_exception", ""},

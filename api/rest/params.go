@@ -45,11 +45,11 @@ func splitList(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' })
 }
 
-// splitTrimmed is splitList without the space around the names.
+// splitTrimmed is splitList without the space and the control characters around the names, which Java takes for space too.
 func splitTrimmed(s string) []string {
 	names := splitList(s)
 	for i := range names {
-		names[i] = strings.TrimSpace(names[i])
+		names[i] = strings.TrimFunc(names[i], func(r rune) bool { return r <= ' ' })
 	}
 	return names
 }

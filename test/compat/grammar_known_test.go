@@ -24,6 +24,7 @@ func meant(number uint64) []*request {
 		of("search", "POST", "/books/_search", `{"size":1}`, header{"Content-Encoding", "gzip"}),
 		of("search", "POST", "/books/_search", "\ufeff{}"),
 		of("search", "POST", "/books/_search", `{"size":99999999999}`),
+		of("search", "POST", "/books/_search", `{"nosuch":1,`),
 		of("search", "POST", "/books/_search", `{"track_total_hits":-5}`),
 		of("search", "POST", "/books/_search", `{"search_after":[1],"sort":["n"]}`),
 		of("search", "POST", "/books/_search", `{"aggs":{"a":{"max":{"field":"n"}}}}`),
