@@ -138,7 +138,8 @@ func TestAgreement(t *testing.T) {
 		{`POST /_msearch {"ccs_minimize_roundtrips":""}` + "\n{}\n", 400, illegal, ""},
 		{`POST /_msearch {"allow_no_indices":"","request_cache":"true"}` + "\n{}\n", 200, "", ""},
 
-		{"GET /_wlm/stats/DEFAULT_WORKLOAD_GROUP%00,%20", 200, "", ""},
+		{"GET /_nodes/s%74ats", 200, "", ""},
+		{"GET /_nodes/usage,x", 200, "", ""},
 		{"GET /_nosuch*/_search", 400, "invalid_index_name_exception", ""},
 		{"GET /_nosuch*", 400, "invalid_index_name_exception", ""},
 		{"GET /books,_all/_search", 400, "invalid_index_name_exception", ""},
@@ -347,6 +348,14 @@ func TestAgreement(t *testing.T) {
 		if got := s.do("GET", path, "").at("active_shards_percent_as_number"); got != want {
 			t.Errorf("%s: %v %% of the shards are active, want %v", path, got, want)
 		}
+	}
+	for _, path := range []string{"/_wlm/stats/%20DEFAULT_WORKLOAD_GROUP", "/_wlm/stats/DEFAULT_WORKLOAD_GROUP%00"} {
+		if got := s.do("GET", path, "").want(200).at("_nodes", "successful"); got != 1.0 {
+			t.Errorf("%s: %v nodes know the group with space around it, want 1", path, got)
+		}
+	}
+	if got := s.do("GET", "/_list/wlm_stats/stats/DEFAULT_WORKLOAD_GROUP%20", "").want(200).body; !strings.Contains(got, "DEFAULT_WORKLOAD_GROUP") {
+		t.Errorf("a table of a group with space behind it: %s", got)
 	}
 	for _, item := range []string{`{"index":{"_index":"books","_id":""}}`, `{"index":{"_index":"","_id":"1"}}`} {
 		r := s.do("POST", "/books/_bulk", item+"\n{}\n").want(200)

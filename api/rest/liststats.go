@@ -80,7 +80,7 @@ func noMorePages(columns []column, follows bool) []any {
 }
 
 func (s *Server) listStats(c *call) (action, error) {
-	nodes, ids := splitList(c.param("nodes")), splitList(c.param("groups"))
+	nodes, ids := splitList(c.param("nodes")), splitTrimmed(c.param("groups"))
 	columns := statsColumns()
 	paging, err := c.statsPaging()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/wlmserver/wlmserver/internal/units"
@@ -107,7 +108,7 @@ var notInfo = [...]string{"stats", "usage", "hot_threads", "hotthreads", "reload
 
 func (s *Server) nodes(c *call) (action, error) {
 	first, metrics := splitList(c.param("first")), splitTrimmed(c.param("metrics"))
-	for _, part := range slices.Concat(first, splitList(c.param("metrics"))) {
+	for part := range strings.SplitSeq(c.path, "/") { // as it was sent: with an escape in it, it is the name of a node
 		if slices.Contains(notInfo[:], part) {
 			return nil, noHandler(c.r)
 		}

@@ -64,7 +64,7 @@ func newGroupStatsDTO(g *stats.GroupStats) groupStatsDTO {
 }
 
 func (s *Server) wlmStats(c *call) (action, error) {
-	nodes, ids := splitList(c.param("nodes")), splitList(c.param("groups"))
+	nodes, ids := splitList(c.param("nodes")), splitTrimmed(c.param("groups"))
 	return func() (*answer, error) {
 		return show(c, s.groupsView(c.named(nodes), nodeWait, ids, func(parts []part[nodeGroups]) (*answer, error) {
 			d := members{{"_nodes", tally(parts)}, {"cluster_name", s.cfg.Node.ClusterName}}

@@ -44,6 +44,7 @@ func meant(number uint64) []*request {
 		of("cat", "GET", "/_cat/indices?v=x&format=json", ""),
 		of("bulk", "POST", "/books/_bulk?refresh=true", "{\"index\":{\"_id\":\"1\"},\"x\":[]}\n{}\n"),
 		of("msearch", "POST", "/books/_msearch", "{\"index\":[[]]}\n{}\n"),
+		of("msearch", "POST", "/books/_msearch", "{}\n{\"index\":\"books\"}\n{\"query\":{}}\n{}\n"),
 		of("msearch", "POST", "/books/_msearch", "{\"request_cache\":null}\n{}\n"),
 		of("search", "GET", "/books/_search?scroll=0", ""),
 		of("search", "GET", "/books/_search?allow_partial_search_results=", ""),

@@ -34,18 +34,24 @@ func newList() *list {
 	return &list{all: all, met: make([]int, len(all))}
 }
 
-// meeting is a request with what became of it, as the list looks at it: its kind, the request as it prints, both outcomes, and whether
-// this server minds a parameter.
+// meeting is a request with what became of it, as the list looks at it: its kind, the request as it prints, both outcomes, and what
+// this server minds, where that matters.
 func meeting(r *request, here, there answer) string {
 	text := fmt.Sprintf("%s %s\n=> %s here, %s there", r.kind, r, kindOf(here), kindOf(there))
-	if unknownParameter.MatchString(here.body) {
+	switch {
+	case unknownParameter.MatchString(here.body):
 		text += "\n=> an unknown parameter here"
+	case itemHeader.MatchString(here.body):
+		text += "\n=> a header of an item here"
 	}
 	return text
 }
 
-// unknownParameter is how this server tells of a parameter that a path does not know.
-var unknownParameter = regexp.MustCompile(`"request \[[^"]*\] has (an unknown parameter|unknown parameters): `)
+// unknownParameter is how this server tells of a parameter that a path does not know, itemHeader of a header of a multi-search.
+var (
+	unknownParameter = regexp.MustCompile(`"request \[[^"]*\] has (an unknown parameter|unknown parameters): `)
+	itemHeader       = regexp.MustCompile(`^\{"error":\{.*"key \[[^"]*\] (in|is not known in) the header of a search`)
+)
 
 // find is the place in the list of what explains a difference; -1 for nothing.
 func (l *list) find(text string, d difference) int {
@@ -137,6 +143,7 @@ func knownDifferences() []known {
 		{decided, "a header of an item of a multi-search that is no object", "an item's header that", re(`^msearch `), re(`^status: 400 (parsing|action_request_validation|json_parse)_exception here, 200 there|^\.error\.(root_cause\.)?(type: "action_request_validation_exception" here, "parsing_exception" there|(line|col): nothing here)`)},
 		{decided, "names of indices in a header of a multi-search that are none", "or names its indices by something else than text", re(`^msearch .*"(index|indices)":(\{|\[[^\]]*([\[{]|null))`), re(`^status: 400 illegal_argument_exception here, (200|500 null_pointer_exception) there`)},
 		{decided, "a time too long for a scroll, of an index that cannot be searched", "of several mistakes in a request", re(`^scroll .*[?&]scroll=.*=> 400 search_phase_execution_exception here, 40[04] index_(closed|not_found)_exception there`), re(`^(status: |\.error\.)`)},
+		{decided, "a header of a multi-search that is wrong, behind a search that is", "of several mistakes in a request", re(`^msearch .*\n=> 400 illegal_argument_exception here, 400 parsing_exception there\n=> a header of an item here$`), re(`^\.error\.`)},
 		{decided, "which of several mistakes is told", "of several mistakes in a request", re(`\n=> 400 illegal_argument_exception here, 400 \w+ there\n=> an unknown parameter here$`), re(`^\.error\.`)},
 		{decided, "the format of an error of the statistics table", "in the format that was asked for", re(`^list-stats .*format=yaml`), re(`^(Content-Type|layout|body): `)},
 		{decided, "a body in another coding", "a body in another coding", re(`Content-Encoding: br`), re(`^status: 415 here`)},
