@@ -124,16 +124,6 @@ func (q *query) limits() Limits {
 	return l
 }
 
-// cancelAfter is [Limits.CancelAfter] of the limits, without the rest of them.
-func (q *query) cancelAfter() time.Duration {
-	cluster := q.settings.Duration(settings.CancelAfter)
-	if q.group == nil {
-		return duration(choose(false, q.request.CancelAfter, nil, &cluster))
-	}
-	group := optional(q.group.CancelAfter())
-	return duration(choose(q.group.OverrideRequestValues(), q.request.CancelAfter, group, &cluster))
-}
-
 func optional[T any](v T, set bool) *T {
 	if !set {
 		return nil

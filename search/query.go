@@ -71,7 +71,7 @@ func (q *query) start(ctx context.Context, parent *tasks.Task) error {
 
 	q.group = q.service.config.Groups().ByID(q.groupID(parent))
 	q.settings = q.service.config.Settings()
-	if d := q.cancelAfter(); d != units.None {
+	if d := q.limits().CancelAfter(q.request.CancelAfter); d != units.None {
 		t.CancelAfter(d)
 	}
 	return nil

@@ -169,7 +169,7 @@ func readItemHeader(r *search.Request, header []byte) error {
 		if m.Value.Kind == jsondoc.Null {
 			continue
 		}
-		if slices.Contains(itemFlags[:], m.Name) {
+		if slices.Contains(itemFlags[:], m.Name) || slices.Contains(indexFlags[:], m.Name) {
 			if err := checkItemFlag(m); err != nil {
 				return err
 			}
@@ -200,8 +200,11 @@ func readItemHeader(r *search.Request, header []byte) error {
 	return nil
 }
 
-// itemFlags are the keys of an item's header that are true or false.
-var itemFlags = [...]string{"allow_partial_search_results", "ccs_minimize_roundtrips", "request_cache", "ignore_unavailable", "allow_no_indices", "ignore_throttled"}
+// The keys of an item's header that are true or false, indexFlags those that say which indices are meant.
+var (
+	itemFlags  = [...]string{"allow_partial_search_results", "ccs_minimize_roundtrips", "request_cache"}
+	indexFlags = [...]string{"ignore_unavailable", "allow_no_indices", "ignore_throttled"}
+)
 
 // checkItemFlag refuses what is neither true nor false. Nothing counts as true for those that say which indices are meant. That it
 // cannot be read is told twice, as OpenSearch does, for all but the one that other clusters would mind.
@@ -210,7 +213,7 @@ func checkItemFlag(m jsondoc.Member) error {
 	case !m.Value.Scalar():
 	case text == "true" || text == "false":
 		return nil
-	case strings.TrimSpace(text) == "" && slices.Contains(itemFlags[3:], m.Name):
+	case strings.TrimSpace(text) == "" && slices.Contains(indexFlags[:], m.Name):
 		return nil
 	}
 	err := &search.InvalidError{Reason: "key [" + m.Name + "] in the header of a search must be true or false"}
