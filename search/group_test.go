@@ -125,7 +125,7 @@ func TestPagesFollowTheScrollsIndices(t *testing.T) {
 			f.Fatal(err)
 		}
 		for _, group := range []string{"", ann} {
-			if _, err := f.service.Run(f.Context(), &search.Request{Kind: search.ScrollPage, ScrollID: id, GroupID: group}); err != nil {
+			if _, err := f.service.Run(f.Context(), page(group, id, time.Minute)); err != nil {
 				f.Fatal(err)
 			}
 		}

@@ -84,6 +84,9 @@ func (q *query) openScroll(ctx context.Context) (*Response, error) {
 // being worked at. It has its permit then: so pages that a client sends all at
 // once are bounded, and counted, like any searches, instead of piling up before
 // the queue.
+//
+// A page that does not say for how long to keep the scroll is its last: once
+// that page has succeeded, the scroll is closed.
 func (q *query) executePage(ctx context.Context) (*Response, error) {
 	if !q.page.takeTurn(ctx) {
 		c, _ := q.task.Cancelled()
@@ -93,7 +96,11 @@ func (q *query) executePage(ctx context.Context) (*Response, error) {
 	if q.service.scrolls.cleared(q.page) {
 		return nil, scrollMissing(q.page.id)
 	}
-	return q.execution.Execute(ctx, q.task, q.limits())
+	r, err := q.execution.Execute(ctx, q.task, q.limits())
+	if err == nil && r.Status < http.StatusMultipleChoices && q.request.ScrollKeepAlive <= 0 {
+		q.service.scrolls.clear([]string{q.page.id}, anybody)
+	}
+	return r, err
 }
 
 func (q *query) describePage() string {

@@ -137,15 +137,14 @@ func TestTaskOfAPage(t *testing.T) {
 func TestScrollExpires(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		keeps []time.Duration // of the first page, then of each further one; 0: not said
+		keeps []time.Duration // of the first page, then of each further one; 0: not said, it is the last
 		idle  time.Duration   // before each further page
 		alive bool            // at the last one
 	}{
 		{"in time", []time.Duration{time.Minute, 0}, time.Minute - 1, true},
 		{"too late", []time.Duration{time.Minute, 0}, time.Minute, false},
-		{"each page starts anew", []time.Duration{time.Minute, 0, 0, 0}, 59 * time.Second, true},
+		{"each page starts anew", []time.Duration{time.Minute, time.Minute, time.Minute, 0}, 59 * time.Second, true},
 		{"prolonged", []time.Duration{time.Minute, 2 * time.Minute, 0}, time.Minute - 1, true},
-		{"prolonged for good", []time.Duration{3 * time.Second, 30 * time.Second, 0, 0}, 2 * time.Second, true},
 		{"shortened", []time.Duration{time.Minute, time.Second, 0}, 30 * time.Second, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -170,6 +169,29 @@ func TestScrollExpires(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A page that says no keep-alive is the last one: whatever pages wait behind
+// it, the scroll is freed when it has ended.
+func TestLastPage(t *testing.T) {
+	bubble(t, func(f *fixture) {
+		id := f.open(scrolling("", time.Minute, time.Second))
+		last := f.start(f.Context(), page("", id, 0))
+		behind := f.start(f.Context(), page("", id, time.Minute))
+		if n := f.engine.closed(); n != 0 {
+			f.Errorf("closed %d before the page has ended", n)
+		}
+		after(time.Second)
+		if want := fmt.Sprintf(`{"page":2,"_scroll_id":%q}`, id); last.err != nil || string(last.response.Body) != want {
+			f.Errorf("got %v, %v, want %s", last.response, last.err, want)
+		}
+		if !missing(behind.err, id) || f.engine.closed() != 1 {
+			f.Errorf("the page behind: %v, closed %d", behind.err, f.engine.closed())
+		}
+		if n := f.service.ClearScrolls([]string{id}); n != 0 {
+			f.Errorf("cleared %d, want none", n)
+		}
+	})
 }
 
 func TestReaper(t *testing.T) {
@@ -204,7 +226,7 @@ func TestScrollIsPinnedWhileItsPageParks(t *testing.T) {
 		group := f.limited(1, 5)
 		id := f.open(scrolling("", time.Minute, 2*time.Hour))
 		holder := f.start(f.Context(), work(group, 3*time.Hour))
-		o := f.start(f.Context(), page(group, id, 0))
+		o := f.start(f.Context(), page(group, id, time.Minute))
 		if st := f.status(f.only(search.ScrollAction)); st.State != wlm.StateWaiting {
 			f.Errorf("status %+v, want waiting", st)
 		}
@@ -220,7 +242,7 @@ func TestScrollIsPinnedWhileItsPageParks(t *testing.T) {
 			f.Errorf("counters %+v", c)
 		}
 		after(time.Minute - 1)
-		if _, err := f.service.Run(f.Context(), page("", id, 0)); err != nil {
+		if _, err := f.service.Run(f.Context(), page("", id, time.Minute)); err != nil {
 			f.Errorf("just in time: %v", err)
 		}
 		after(time.Minute)
@@ -261,7 +283,7 @@ func TestPagesOfOneScroll(t *testing.T) {
 				id := f.open(scrolling("", time.Minute, time.Second))
 				var pages [4]*outcome
 				for i := range pages {
-					pages[i] = f.start(f.Context(), page(group, id, 0))
+					pages[i] = f.start(f.Context(), page(group, id, time.Minute))
 				}
 				if totals := f.admission.Totals(); totals.Tracked != int64(min(limit, 4)) || totals.Waiters != int64(4-min(limit, 4)) {
 					f.Errorf("totals %+v", totals)
@@ -315,7 +337,7 @@ func TestFloodOfPages(t *testing.T) {
 		id := f.open(scrolling("", time.Minute, time.Second))
 		var all [20]*outcome
 		for i := range all {
-			all[i] = f.start(f.Context(), page(group, id, 0))
+			all[i] = f.start(f.Context(), page(group, id, time.Minute))
 		}
 		if c := f.counters(group); c.Throttled != 16 || c.QueuedCurrent != 3 {
 			f.Errorf("counters %+v, want 16 refused and 3 parked", c)
@@ -334,8 +356,8 @@ func TestFloodOfPages(t *testing.T) {
 func TestClearWhileAPageRuns(t *testing.T) {
 	bubble(t, func(f *fixture) {
 		id := f.open(scrolling("", time.Minute, time.Second))
-		runs := f.start(f.Context(), page("", id, 0))
-		waits := [2]*outcome{f.start(f.Context(), page("", id, 0)), f.start(f.Context(), page("", id, 0))}
+		runs := f.start(f.Context(), page("", id, time.Minute))
+		waits := [2]*outcome{f.start(f.Context(), page("", id, time.Minute)), f.start(f.Context(), page("", id, time.Minute))}
 		if n := f.service.ClearAllScrolls(); n != 1 || f.engine.closed() != 0 {
 			f.Errorf("cleared %d, closed %d", n, f.engine.closed())
 		}
@@ -372,7 +394,7 @@ func TestScrollOfSomebodyElse(t *testing.T) {
 			}
 		}
 		for _, p := range []wlm.Principal{ann, admin} {
-			if _, err := f.service.Run(f.Context(), by(p, page("", id, 0))); err != nil {
+			if _, err := f.service.Run(f.Context(), by(p, page("", id, time.Minute))); err != nil {
 				f.Errorf("%+v: got %v", p, err)
 			}
 		}
@@ -409,7 +431,7 @@ func TestTooManyScrolls(t *testing.T) {
 		if opening.err != nil {
 			f.Error(opening.err)
 		}
-		if _, err := f.service.Run(f.Context(), page("", first, 0)); err != nil {
+		if _, err := f.service.Run(f.Context(), page("", first, 10*time.Second)); err != nil {
 			f.Errorf("a further page opens nothing: %v", err)
 		}
 		// An expired one takes no place, though the reaper has not come yet.
@@ -470,7 +492,8 @@ func TestFirstPageFails(t *testing.T) {
 	}
 }
 
-// An error of a further page leaves the scroll as it was.
+// An error of a further page leaves the scroll as it was, even if it would have
+// been the last page.
 func TestPageFails(t *testing.T) {
 	bubble(t, func(f *fixture) {
 		id := f.open(scrolling("", time.Minute, 0))
@@ -483,7 +506,7 @@ func TestPageFails(t *testing.T) {
 				f.Error("no failure")
 			}
 			f.engine.execute = nil
-			if _, err := f.service.Run(f.Context(), page("", id, 0)); err != nil {
+			if _, err := f.service.Run(f.Context(), page("", id, time.Minute)); err != nil {
 				f.Error(err)
 			}
 		}

@@ -371,11 +371,12 @@ func TestAgreement(t *testing.T) {
 	for _, c := range []struct {
 		query string
 		named bool
-	}{{"", false}, {"?scroll=1m", true}} {
+	}{{"?scroll=1m", true}, {"", false}} {
 		if _, ok := s.do("GET", "/_search/scroll/"+id+c.query, "").want(200).json()["_scroll_id"]; ok != c.named {
 			t.Errorf("a page of a scroll, %q: it tells the id: %v", c.query, ok)
 		}
 	}
+	s.do("GET", "/_search/scroll/"+id+"?scroll=1m", "").wantError(404, "search_phase_execution_exception")
 }
 
 // TestClosedIndices holds what patterns and names of closed indices come to.
