@@ -50,7 +50,6 @@ func idle(b *testing.B) *search.Service {
 		b.Fatal(err)
 	}
 	a := wlm.New()
-	b.Cleanup(a.Close)
 	s := search.New(search.Config{
 		Tasks: tasks.NewManager("node-1"), Admission: a, Groups: gs.Snapshot, Settings: set.Snapshot, Executor: nothing{},
 	})

@@ -56,7 +56,7 @@ func newFixture(t *testing.T, configure func(*search.Config)) *fixture {
 	if f.settings, err = settings.Open(t.Context(), new(records.Memory), nil); err != nil {
 		t.Fatal(err)
 	}
-	f.admission = wlm.New(wlm.WithoutSweep(), wlm.WithVerification(func(violation string) { t.Error(violation) }))
+	f.admission = wlm.New(wlm.WithVerification(func(violation string) { t.Error(violation) }))
 	f.admission.GroupsChanged(f.groups.Snapshot())
 	f.groups.OnChange(func(_, now *groups.Snapshot) { f.admission.GroupsChanged(now) })
 	f.tasks = tasks.NewManager("node-1", tasks.WithOnEnd(func(t *tasks.Task) {
@@ -92,7 +92,6 @@ func (f *fixture) finish() {
 		f.Errorf("%d tasks left", n)
 	}
 	f.engine.check(f.T)
-	f.admission.Close()
 }
 
 // group makes a workload group and returns its id. The rest is JSON members.

@@ -16,8 +16,9 @@ type query struct {
 	service   *Service
 	request   *Request
 	execution Execution
-	page      *scroll   // the scroll that it is a further page of, pinned; else nil
-	kin       *siblings // of an item of a multi-search; else nil
+	page      *scroll     // the scroll that it is a further page of, pinned; else nil
+	kin       *siblings   // of an item of a multi-search; else nil
+	under     *wlm.Permit // of the search that it is part of; else nil
 
 	// Set by start. What follows from them is looked up when it is needed: many
 	// searches wait for long.
@@ -58,6 +59,9 @@ func (q *query) close() {
 // start registers the task, resolves the group and arms the deadline. The task
 // must be ended.
 func (q *query) start(ctx context.Context, parent *tasks.Task) error {
+	if e := executionOf(ctx); e != nil {
+		q.under = e.permit
+	}
 	t, err := q.service.config.Tasks.Register(ctx, q.spec(parent))
 	if err != nil {
 		return err
@@ -79,7 +83,7 @@ func (q *query) start(ctx context.Context, parent *tasks.Task) error {
 
 // entry is how the search asks for admission.
 func (q *query) entry() wlm.Request {
-	r := wlm.Request{Group: groups.DefaultID, Principal: q.request.Principal}
+	r := wlm.Request{Group: groups.DefaultID, Principal: q.request.Principal, Under: q.under}
 	if q.group != nil {
 		r.Group = q.group.ID
 	}
@@ -137,7 +141,7 @@ func (q *query) admit() (*wlm.Permit, error) {
 func (q *query) execute(p *wlm.Permit) (*Response, error) {
 	defer q.release(p)
 	q.task.SetGroup(q.entry().Group)
-	ctx := wlm.ContextWithPermit(withParent(q.task.Context(), q.task), p)
+	ctx := context.WithValue(q.task.Context(), executionKey{}, &execution{q.task, p})
 	switch {
 	case q.opens:
 		return q.openScroll(ctx)
@@ -168,14 +172,24 @@ func taskHeaders(opaqueID, requestID string) map[string]string {
 	return h
 }
 
-// parentKey finds the task of the execution that a context was given to.
-type parentKey struct{}
+// execution is what a context that an Execution is given says of its search.
+type execution struct {
+	task   *tasks.Task
+	permit *wlm.Permit
+}
 
-func withParent(ctx context.Context, t *tasks.Task) context.Context {
-	return context.WithValue(ctx, parentKey{}, t)
+type executionKey struct{}
+
+// executionOf finds the execution that a context belongs to; nil if there is
+// none.
+func executionOf(ctx context.Context) *execution {
+	e, _ := ctx.Value(executionKey{}).(*execution)
+	return e
 }
 
 func parentOf(ctx context.Context) *tasks.Task {
-	t, _ := ctx.Value(parentKey{}).(*tasks.Task)
-	return t
+	if e := executionOf(ctx); e != nil {
+		return e.task
+	}
+	return nil
 }

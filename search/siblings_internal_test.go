@@ -24,8 +24,7 @@ func TestAdmittedSiblingHoldsAPermit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := wlm.New(wlm.WithoutSweep(), wlm.WithVerification(func(violation string) { t.Error(violation) }))
-	defer a.Close()
+	a := wlm.New(wlm.WithVerification(func(violation string) { t.Error(violation) }))
 	a.GroupsChanged(registry.Snapshot())
 
 	enter := func() *wlm.Ticket {

@@ -23,8 +23,7 @@ type checked struct {
 
 func newChecked(t *testing.T) *checked {
 	t.Helper()
-	a := wlm.New(wlm.WithoutSweep())
-	t.Cleanup(a.Close)
+	a := wlm.New()
 	limit, size := 1, 5
 	a.GroupsChanged(groups.NewSnapshot(1, &groups.Group{
 		ID: "g", Name: "reports", Mode: groups.Enforced,

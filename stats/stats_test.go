@@ -41,8 +41,7 @@ func bubble(t *testing.T, test func(r *rig)) {
 			t.Fatal(err)
 		}
 		r := &rig{T: t, groups: registry, tasks: tasks.NewManager("node-1")}
-		r.admission = wlm.New(wlm.WithoutSweep(), wlm.WithCauseName(func(error) string { return "user" }))
-		defer r.admission.Close()
+		r.admission = wlm.New(wlm.WithCauseName(func(error) string { return "user" }))
 		registry.OnChange(func(_, now *groups.Snapshot) { r.admission.GroupsChanged(now) })
 		test(r)
 	})

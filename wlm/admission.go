@@ -17,6 +17,10 @@ import (
 type Request struct {
 	Group     string // its workload group's id; an unknown one means the default group
 	Principal Principal
+
+	// Under is the permit of the search that this one is part of; nil when it is part of none. While it is open, a search of the
+	// same bucket takes no second permit, which could not come free before the first is closed.
+	Under *Permit
 }
 
 // Admission decides when searches may start on this node. It is safe for concurrent use.
@@ -25,13 +29,9 @@ type Admission struct {
 	recorder *Recorder
 	verify   func(violation string)
 	causes   func(error) string
-	sweeping bool
-	stop     chan struct{}
-	stopped  sync.WaitGroup
 
 	policy   atomic.Pointer[policy]
 	changing sync.Mutex // one change of policy at a time
-	waits    sync.Pool  // of *wait
 	born     time.Time  // when the clock showed 0
 
 	unattributed, unused, recovered, reclosed atomic.Uint64
@@ -52,11 +52,6 @@ func WithVerification(report func(violation string)) Option {
 	return func(a *Admission) { a.verify = report }
 }
 
-// WithoutSweep leaves out the backstop sweep, so that a test shows that nothing depends on it.
-func WithoutSweep() Option {
-	return func(a *Admission) { a.sweeping = false }
-}
-
 // WithRecorder keeps a history of what happens to searches.
 func WithRecorder(r *Recorder) Option {
 	return func(a *Admission) { a.recorder = r }
@@ -72,9 +67,9 @@ func WithLink(connect func(*Admission) Link) Option {
 	return func(a *Admission) { a.link = connect(a) }
 }
 
-// New makes an admission without groups. Close ends its sweep.
+// New makes an admission without groups. It starts nothing and needs no end.
 func New(opts ...Option) *Admission {
-	a := &Admission{sweeping: true, stop: make(chan struct{}), causes: func(error) string { return "context" }, born: time.Now()}
+	a := &Admission{causes: func(error) string { return "context" }, born: time.Now()}
 	p := &policy{mode: ModeEnabled}
 	p.fallback = planned{newGroup(a, groups.DefaultID, groups.DefaultID), &plan{}}
 	a.policy.Store(p)
@@ -84,16 +79,7 @@ func New(opts ...Option) *Admission {
 	if a.link == nil {
 		a.link = newOwners(a)
 	}
-	if a.sweeping {
-		a.stopped.Go(a.sweepUntilStopped)
-	}
 	return a
-}
-
-// Close ends the backstop sweep. Searches go on as before.
-func (a *Admission) Close() {
-	close(a.stop)
-	a.stopped.Wait()
 }
 
 // Enter decides whether a search runs at once, parks, or is refused. The ticket's Wait must be called. Errors: [*RejectedError],
@@ -123,8 +109,8 @@ func (a *Admission) enter(ctx context.Context, r Request, tryOnly bool) (*Ticket
 			a.unattributed.Add(1)
 			return g.runFree(nil), nil
 		}
-		if key := held(ctx, g.group, g.plan.attribute, value); key != nil {
-			return g.runFree(key), nil
+		if r.Under.covers(g.group, g.plan.attribute, value) {
+			return g.runFree(r.Under.key), nil
 		}
 		t := &Ticket{tryOnly: tryOnly}
 		var s step

@@ -358,10 +358,10 @@ func TestNestedSearch(t *testing.T) {
 	defer h.done()
 	for _, block := range []string{limits("group", 1, -1, 0), limits("group", -1, 1, 5)} {
 		id := h.create("g"+block[len(block)-2:len(block)-1], block)
-		ctx := t.Context()
+		ctx, r := t.Context(), wlm.Request{Group: id}
 		var open []*wlm.Permit
 		for depth := range 3 {
-			ticket, err := h.Enter(ctx, wlm.Request{Group: id})
+			ticket, err := h.Enter(ctx, r)
 			if err != nil {
 				t.Fatalf("depth %d: %v", depth, err)
 			}
@@ -373,7 +373,7 @@ func TestNestedSearch(t *testing.T) {
 				t.Errorf("depth %d: tracked %v", depth, p.Tracked())
 			}
 			open = append(open, p)
-			ctx = wlm.ContextWithPermit(ctx, p)
+			r.Under = p
 		}
 		for _, p := range open {
 			p.Close()
@@ -488,7 +488,7 @@ func TestGroupCeiling(t *testing.T) {
 // TestNothingIsLeftOfPrincipals: storms of distinct principals leave nothing behind, neither buckets nor memory.
 func TestNothingIsLeftOfPrincipals(t *testing.T) {
 	const storms, principals = 10, 10_000
-	a := wlm.New(wlm.WithoutSweep()) // verification would keep nothing either, but takes its time
+	a := wlm.New() // verification would keep nothing either, but takes its time
 	h := &harness{TB: t, Admission: a}
 	h.openRegistry()
 	defer h.done()
@@ -530,8 +530,7 @@ func TestNothingIsLeftOfPrincipals(t *testing.T) {
 
 func TestSecondCloseIsReported(t *testing.T) {
 	var reports []string
-	a := wlm.New(wlm.WithoutSweep(), wlm.WithVerification(func(v string) { reports = append(reports, v) }))
-	defer a.Close()
+	a := wlm.New(wlm.WithVerification(func(v string) { reports = append(reports, v) }))
 	ticket, err := a.Enter(t.Context(), wlm.Request{})
 	if err != nil {
 		t.Fatal(err)
@@ -577,8 +576,9 @@ func TestSurvey(t *testing.T) {
 // TestSweepFindsNothing runs the sweep beside parked searches.
 func TestSweepFindsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newSweptHarness(t)
+		h := newHarness(t)
 		defer h.done()
+		defer h.sweepEverySecond()()
 		all := h.startAll(3, wlm.Request{Group: h.create("g", limits("group", 1, -1, 10))})
 		time.Sleep(time.Minute)
 		all[1].cancel(errUser)
@@ -593,7 +593,8 @@ func TestSweepFindsNothing(t *testing.T) {
 // TestSweepMends: what nothing may ever need. A waiter whose goroutine never came is evicted, and counted as recovered.
 func TestSweepMends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newSweptHarness(t)
+		h := newHarness(t)
+		defer h.sweepEverySecond()()
 		r := wlm.Request{Group: h.create("g", limits("group", 1, -1, 10))}
 		holder := h.startAll(1, r)
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -614,6 +615,5 @@ func TestSweepMends(t *testing.T) {
 			t.Errorf("it ended with %v", err)
 		}
 		finishAll(holder)
-		h.Close()
 	})
 }

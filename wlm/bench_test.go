@@ -16,7 +16,6 @@ func benchAdmission(b *testing.B, block string) (*wlm.Admission, string) {
 	b.Helper()
 	h := &harness{TB: b, Admission: wlm.New()}
 	h.openRegistry()
-	b.Cleanup(h.Close)
 	return h.Admission, h.create("g", block)
 }
 

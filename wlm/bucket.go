@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/wlmserver/wlmserver/groups"
@@ -18,36 +17,36 @@ type bucket struct {
 	group *group
 	shard *shard // that keeps it; nil: the group does
 
-	mu *sync.Mutex // the keeper's
+	mu *keeper // the group's or the shard's
 	contents
 }
 
 // contents is what a bucket's lock guards, and what is made anew when another principal uses the bucket's memory.
 type contents struct {
-	key  *BucketKey // never written to: tickets have it too
-	used bool       // it is in the keeper's table
-	plan *plan
+	key     *BucketKey // never written to: tickets have it too
+	plan    *plan
+	used    bool // it is in the shard's table
+	sending bool // somebody sends the outbox
 
-	queue  queue
+	queue   queue
+	running queue // the searches whose permits count against a limit
+
 	counts sharedtier.Coordinator // of the queue, whether or not there is a shared tier
+	node   int                    // node permits that are out
 
-	running  queue // the searches whose permits count against a limit
-	node     int   // node permits that are out
-	shared   int   // shared permits that are out
-	verified int   // node permits that were out when verification last looked
-
-	// tries has the searches whose one question to the owner is under way; nil for one that has left meanwhile.
-	tries   map[uint64]*Ticket
-	lastTry uint64
+	// lastAdmission is when a waiter was last admitted, or when the queue began; interval is the smoothed time between two.
+	lastAdmission, interval time.Duration
 
 	// session is the one with the owner; nil while the bucket needs none and while there is none.
 	session Session
 	// outbox has messages of the session in order; only one goroutine at a time sends them.
-	outbox  []sharedtier.Message
-	sending bool
+	outbox   []sharedtier.Message
+	shared   int // shared permits that are out
+	verified int // node permits that were out when verification last looked
 
-	// lastAdmission is when a waiter was last admitted, or when the queue began; interval is the smoothed time between two.
-	lastAdmission, interval time.Duration
+	// tries has the searches whose one question to the owner is under way; nil for one that has left meanwhile.
+	tries   map[uint64]*Ticket
+	lastTry uint64
 }
 
 // step is what happens to a bucket from one locking of it to its release.
@@ -151,9 +150,9 @@ func (b *bucket) arriveLocked(ctx context.Context, t *Ticket, s *step) error {
 				return b.refusalLocked(t, Unavailable, 0)
 			}
 			t.state = trying
-			t.wait = b.a.newWait(ctx)
+			t.wait = b.mu.newWaitLocked(ctx)
 			b.a.record(Asked, t)
-			t.wait.try = b.askLocked(t)
+			t.wait.number = b.askLocked(t)
 			return nil
 		}
 		return b.refusalLocked(t, QueueOff, b.queue.n)
@@ -182,9 +181,9 @@ func (b *bucket) parkLocked(ctx context.Context, t *Ticket, s *step) error {
 	if b.queue.n == 0 {
 		b.lastAdmission = b.now(s)
 	}
-	t.wait = b.a.newWait(ctx)
+	t.wait = b.mu.newWaitLocked(ctx)
 	t.wait.parked = b.now(s)
-	t.wait.seq = g.lastSeq.Add(1)
+	t.wait.number = g.lastParked.Add(1)
 	b.queue.push(t)
 	b.a.record(Parked, t)
 	b.applyLocked(fx, s)
@@ -279,8 +278,8 @@ func (b *bucket) sendLocked(m sharedtier.Message) {
 
 // dropTryLocked ends a search whose question is still under way, or has just been answered.
 func (b *bucket) dropTryLocked(t *Ticket, cause error) {
-	if _, asked := b.tries[t.wait.try]; asked {
-		b.tries[t.wait.try] = nil
+	if _, asked := b.tries[t.wait.number]; asked {
+		b.tries[t.wait.number] = nil
 	}
 	if !t.tryOnly {
 		b.group.cancelled.Add(1)
@@ -423,6 +422,10 @@ func (b *bucket) giveLocked(t *Ticket, kind permitKind, id sharedtier.PermitID) 
 
 // takeBackLocked counts a permit that comes back.
 func (b *bucket) takeBackLocked(t *Ticket) {
+	if t.wait != nil {
+		b.mu.takeBackLocked(t.wait)
+		t.wait = nil
+	}
 	switch t.kind {
 	case untrackedPermit:
 		b.group.runningUntracked.Add(-1)

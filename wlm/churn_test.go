@@ -53,7 +53,7 @@ func TestBucketChurn(t *testing.T) {
 // TestNothingIsLeftOfOwners: the owners of principals' buckets go with them.
 func TestNothingIsLeftOfOwners(t *testing.T) {
 	const storms, principals = 5, 2_000
-	a := wlm.New(wlm.WithoutSweep()) // verification takes its time and shows nothing of owners
+	a := wlm.New() // verification takes its time and shows nothing of owners
 	h := &harness{TB: t, Admission: a}
 	h.openRegistry()
 	defer h.done()

@@ -6,17 +6,22 @@ import (
 )
 
 // counters of one group. Each moves at the one place where what it counts is decided, under the bucket's lock where there is one.
+// Those that move with every search that waits are neighbours: two processors take memory from each other by cache lines, not by words.
 type counters struct {
-	completions atomic.Uint64
+	admitted      atomic.Uint64 // an exit of I1
+	queued, waits atomic.Uint64
+	waitMillis    atomic.Uint64
+	waiters       atomic.Int64 // parked, pending ones too: bounded by groups.MaxQueued
+	waiting, peak atomic.Int64
+	// lastParked is the number of the waiter that parked last, in whichever bucket: so a bucket's numbers grow beyond its own life.
+	lastParked atomic.Uint64
 
-	admitted, refused, cancelled atomic.Uint64 // the exits of I1
-
-	throttled, wouldThrottle         atomic.Uint64
-	queued, queueRejections, evicted atomic.Uint64
-	waits, waitMillis, longestMillis atomic.Uint64
-	waiters                          atomic.Int64 // parked, pending ones too: bounded by groups.MaxQueued
-	waiting, peak                    atomic.Int64
-	runningUntracked                 atomic.Int64
+	completions              atomic.Uint64
+	refused, cancelled       atomic.Uint64 // the other exits of I1
+	throttled, wouldThrottle atomic.Uint64
+	queueRejections, evicted atomic.Uint64
+	longestMillis            atomic.Uint64
+	runningUntracked         atomic.Int64
 }
 
 // GroupCounters is a reading of one group's counters. The fields are read one after the other: they agree with each other at

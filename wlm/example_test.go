@@ -13,7 +13,6 @@ import (
 func Example() {
 	limit, size := 1, 1
 	admission := wlm.New()
-	defer admission.Close()
 	admission.GroupsChanged(groups.NewSnapshot(1, &groups.Group{
 		ID: "1", Name: "reports", Mode: groups.Enforced,
 		Throttling: groups.Throttling{Attribute: groups.ByGroup, NodeLimit: &limit},

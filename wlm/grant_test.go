@@ -104,12 +104,12 @@ type changeOnTheWay struct {
 	change func()
 }
 
-func (c *changeOnTheWay) Value(key any) any {
+func (c *changeOnTheWay) Err() error {
 	if change := c.change; change != nil {
 		c.change = nil
 		change()
 	}
-	return c.Context.Value(key)
+	return c.Context.Err()
 }
 
 // TestChangeMeetsArrival: an arrival is decided by the policy of the moment when it is decided, not by the one that it came under.
@@ -137,7 +137,8 @@ func TestChangeMeetsArrival(t *testing.T) {
 				defer h.done()
 				r := wlm.Request{Group: h.create("g", c.limits), Principal: wlm.Principal{User: "u"}}
 				all := h.startAll(c.before, r)
-				s := h.startUnder(&changeOnTheWay{context.Background(), func() { c.change(h) }}, r)
+				ctx, cancel := context.WithCancelCause(context.Background())
+				s := h.startWith(&changeOnTheWay{ctx, func() { c.change(h) }}, cancel, r)
 				synctest.Wait()
 				got := "gone"
 				switch {

@@ -2,8 +2,6 @@ package wlm
 
 import (
 	"hash/maphash"
-	"sync"
-	"sync/atomic"
 
 	"github.com/wlmserver/wlmserver/groups"
 )
@@ -19,16 +17,14 @@ const smallMap = 64
 type group struct {
 	a        *Admission
 	id, name string
+	seed     maphash.Seed // of the shards
 	counters
-	// lastSeq is of the waiter that parked last, in whichever bucket: so a bucket's numbers grow beyond its own life.
-	lastSeq atomic.Uint64
 
 	// whole is the bucket of all searches of the group, with its lock. There is no more than this one of its kind, so it is never
 	// taken out.
+	wholeMu keeper
 	whole   bucket
-	wholeMu sync.Mutex
 	// shards have the buckets of principals.
-	seed   maphash.Seed
 	shards [shards]shard
 }
 
@@ -40,7 +36,7 @@ type principal struct {
 
 // shard is a part of a group's buckets of principals, with one lock for the table and what is in it.
 type shard struct {
-	mu      sync.Mutex
+	mu      keeper
 	buckets map[principal]*bucket
 	most    int // buckets that the map has had
 	// spare is a bucket that was taken out, to be used again: most principals send one search at a time.

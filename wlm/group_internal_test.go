@@ -8,8 +8,7 @@ import (
 
 // TestBucketIsUsedAgain: the memory of a bucket that was taken out is another principal's next, with nothing of the former in it.
 func TestBucketIsUsedAgain(t *testing.T) {
-	a := New(WithoutSweep())
-	t.Cleanup(a.Close)
+	a := New()
 	g := newGroup(a, "g", "g")
 	first := g.lockBucket(groups.ByUsername, "u")
 	first.node, first.interval, first.lastTry = 1, 1, 1
@@ -41,8 +40,7 @@ func TestBucketIsUsedAgain(t *testing.T) {
 
 // TestTakenOutOnce: who has listed a bucket may come to it when it has been taken out and another one is its principal's.
 func TestTakenOutOnce(t *testing.T) {
-	a := New(WithoutSweep())
-	t.Cleanup(a.Close)
+	a := New()
 	g := newGroup(a, "g", "g")
 	first := g.lockBucket(groups.ByUsername, "u")
 	first.unlock()

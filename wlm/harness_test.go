@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// harness is an admission with a registry of groups in front of it, verified after each step, without the sweep.
+// harness is an admission with a registry of groups in front of it, verified after each step, without the sweep unless a test starts it.
 type harness struct {
 	testing.TB
 	*wlm.Admission
@@ -28,16 +28,32 @@ type harness struct {
 
 func newHarness(t testing.TB, opts ...wlm.Option) *harness {
 	t.Helper()
-	return newSweptHarness(t, append(opts, wlm.WithoutSweep())...)
-}
-
-// newSweptHarness is newHarness with the sweep.
-func newSweptHarness(t testing.TB, opts ...wlm.Option) *harness {
-	t.Helper()
 	h := &harness{TB: t}
 	h.Admission = wlm.New(append(opts, wlm.WithVerification(func(violation string) { t.Error(violation) }))...)
 	h.openRegistry()
 	return h
+}
+
+// sweepEverySecond has the backstop look until the function that it gives is called.
+func (h *harness) sweepEverySecond() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var over sync.WaitGroup
+	over.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				h.Sweep()
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() {
+		cancel()
+		over.Wait()
+	}
 }
 
 // openRegistry puts an empty registry of groups in front of the admission.
@@ -51,10 +67,9 @@ func (h *harness) openRegistry() {
 	h.registry = registry
 }
 
-// done checks that nothing is left and ends the admission. Each test calls it last.
+// done checks that nothing is left. Each test calls it last.
 func (h *harness) done() {
 	h.Helper()
-	h.Close()
 	for _, left := range h.CheckQuiet() {
 		h.Error(left)
 	}
@@ -142,6 +157,11 @@ func (h *harness) start(r wlm.Request) *search {
 
 func (h *harness) startUnder(parent context.Context, r wlm.Request) *search {
 	ctx, cancel := context.WithCancelCause(parent)
+	return h.startWith(ctx, cancel, r)
+}
+
+// startWith sends a search with a context that cancel ends.
+func (h *harness) startWith(ctx context.Context, cancel context.CancelCauseFunc, r wlm.Request) *search {
 	s := &search{cancel: cancel, end: make(chan struct{})}
 	go func() {
 		defer cancel(nil)

@@ -18,10 +18,13 @@ func TestNestedSearchElsewhere(t *testing.T) {
 		}
 		ann, bob := h.start(of("ann")), h.start(of("bob"))
 		synctest.Wait()
-		under := wlm.ContextWithPermit(t.Context(), ann.permit)
-		own := h.startUnder(under, of("ann"))
-		others := h.startUnder(under, of("bob"))
-		elsewhere := h.startUnder(under, wlm.Request{Group: h.create("h", limits("username", 1, -1, 5)), Principal: wlm.Principal{User: "ann"}})
+		under := func(r wlm.Request) wlm.Request {
+			r.Under = ann.permit
+			return r
+		}
+		own := h.start(under(of("ann")))
+		others := h.start(under(of("bob")))
+		elsewhere := h.start(under(wlm.Request{Group: h.create("h", limits("username", 1, -1, 5)), Principal: wlm.Principal{User: "ann"}}))
 		synctest.Wait()
 		if !own.running() || own.tracked() {
 			t.Error("a nested search of the bucket takes a second permit")
@@ -35,7 +38,7 @@ func TestNestedSearchElsewhere(t *testing.T) {
 		ann.finish()
 		next := h.start(of("ann"))
 		synctest.Wait()
-		after := h.startUnder(under, of("ann"))
+		after := h.start(under(of("ann")))
 		synctest.Wait()
 		if !next.running() || !after.parked() {
 			t.Error("a search under a permit that was closed gets past the limit")

@@ -1,7 +1,6 @@
 package wlm
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/wlmserver/wlmserver/groups"
@@ -49,19 +48,7 @@ func (p *Permit) Close() {
 	b.leave()
 }
 
-type permitKey struct{}
-
-// ContextWithPermit marks everything done under the context as part of the permit's search: a nested search of the same bucket
-// takes no second permit, which could not come free before the first is closed.
-func ContextWithPermit(ctx context.Context, p *Permit) context.Context {
-	return context.WithValue(ctx, permitKey{}, p)
-}
-
-// held gives the bucket's key when the context belongs to a running search of the bucket, and nil otherwise.
-func held(ctx context.Context, g *group, by groups.Attribute, value string) *BucketKey {
-	p, _ := ctx.Value(permitKey{}).(*Permit)
-	if p == nil || p.key == nil || p.bucket.group != g || !p.key.names(by, value) || p.closed.Load() {
-		return nil
-	}
-	return p.key
+// covers reports whether the permit is open and of the bucket named.
+func (p *Permit) covers(g *group, by groups.Attribute, value string) bool {
+	return p != nil && p.key != nil && p.bucket.group == g && p.key.names(by, value) && !p.closed.Load()
 }

@@ -107,8 +107,8 @@ func (a *Admission) record(k EventKind, t *Ticket) {
 
 func (a *Admission) recordEvent(k EventKind, t *Ticket) {
 	e := Event{Kind: k, Bucket: t.Bucket().String(), Pending: k == Parked && t.state == pending, At: time.Now()}
-	if t.wait != nil {
-		e.Seq = t.wait.seq
+	if k == Parked || k == Waiting {
+		e.Seq = t.wait.number
 	}
 	switch k {
 	case Admitted, Tracked, Closed:

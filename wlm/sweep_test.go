@@ -14,7 +14,7 @@ import (
 // TestWaitsKnowNothingOfTheSweep: the backstop finds nothing, so every search waits to the nanosecond as long with it as without.
 func TestWaitsKnowNothingOfTheSweep(t *testing.T) {
 	s := seed(t)
-	with, without := waits(t, newSweptHarness, s), waits(t, newHarness, s)
+	with, without := waits(t, true, s), waits(t, false, s)
 	if !slices.Equal(with, without) {
 		t.Errorf("waits with the sweep are\n%v, and without\n%v", with, without)
 	}
@@ -25,12 +25,15 @@ func TestWaitsKnowNothingOfTheSweep(t *testing.T) {
 
 // waits has searches come and go at random moments for longer than several sweeps, and gives how long each has waited until it was
 // admitted, or cancelled, which one in four is.
-func waits(t *testing.T, open func(testing.TB, ...wlm.Option) *harness, seed uint64) []time.Duration {
+func waits(t *testing.T, swept bool, seed uint64) []time.Duration {
 	t.Helper()
 	const searches, limit = 2_000, 4
 	all := make([]time.Duration, searches)
 	synctest.Test(t, func(t *testing.T) {
-		h := open(t)
+		h := newHarness(t)
+		if swept {
+			defer h.sweepEverySecond()()
+		}
 		r := wlm.Request{Group: h.create("g", limits("group", limit, -1, searches))}
 		random := rand.New(rand.NewPCG(seed, 0))
 		span := func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }

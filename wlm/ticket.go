@@ -2,6 +2,7 @@ package wlm
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,7 +33,7 @@ type Ticket struct {
 
 	// The bucket's lock guards what follows until the ticket is decided; what the signal of its wait or Enter's return publishes
 	// is then read without it.
-	wait       *wait   // nil when Enter decided the ticket, and again when Wait has given the permit
+	wait       *wait   // nil when Enter decided the ticket, and again when the permit is closed
 	prev, next *Ticket // in the queue of its bucket, or among those that run
 	state      state
 	tryOnly    bool // never parks, and counts nothing unless it is admitted
@@ -44,26 +45,42 @@ type Ticket struct {
 	shared sharedtier.PermitID
 }
 
-// wait is what a search needs besides its ticket while it is undecided. [Ticket.Wait] gives it back to be used again: who else
-// looks at one holds the bucket's lock and has seen that the ticket is undecided.
+// wait is what a search needs besides its ticket while it is undecided, in one cache line. Once the ticket is decided it belongs to
+// the goroutine in [Ticket.Wait]; when a permit is closed it may become another search's.
 type wait struct {
-	ctx   context.Context
-	ready chan struct{} // gets one value, once the ticket is decided
+	ctx   context.Context // nil again when Wait has given the permit
+	ready chan struct{}   // gets one value, once the ticket is decided
 
-	seq            uint64
+	number         uint64        // of a parked search its place among all that have parked in the group, of one that asks its question's
 	parked         time.Duration // since when it waits, by the admission's clock
 	foundCancelled time.Duration // when the sweep first found it cancelled and still parked
 	err            error         // evicted, refused
-	try            uint64        // of the question to the owner
 }
 
-func (a *Admission) newWait(ctx context.Context) *wait {
-	w, _ := a.waits.Get().(*wait)
-	if w == nil {
-		w = &wait{ready: make(chan struct{}, 1)}
+// keeper is the lock of a bucket, or of a shard's buckets, with a few waits to be used again.
+type keeper struct {
+	sync.Mutex
+	spares int
+	spare  [4]*wait
+}
+
+func (k *keeper) newWaitLocked(ctx context.Context) *wait {
+	if k.spares == 0 {
+		return &wait{ctx: ctx, ready: make(chan struct{}, 1)}
 	}
+	k.spares--
+	w := k.spare[k.spares]
+	k.spare[k.spares] = nil
 	w.ctx = ctx
 	return w
+}
+
+func (k *keeper) takeBackLocked(w *wait) {
+	if k.spares < len(k.spare) {
+		*w = wait{ready: w.ready}
+		k.spare[k.spares] = w
+		k.spares++
+	}
 }
 
 // wake lets the Wait of a search go on that has been decided, if there is one to come; from then on its wait may be another
@@ -87,7 +104,7 @@ func (t *Ticket) Bucket() BucketKey {
 // [*RejectedError], [*StoppedError], and [ErrNoPermit] after [Admission.TryEnter]. ctx must be the one given to Enter, or end no
 // later. A search that was admitted gets its permit even when its context has ended meanwhile; it has to close it all the same.
 func (t *Ticket) Wait(ctx context.Context) (*Permit, error) {
-	if w := t.wait; w != nil {
+	if w := t.wait; w != nil && w.ctx != nil {
 		select {
 		case <-w.ready:
 		case <-ctx.Done():
@@ -98,9 +115,7 @@ func (t *Ticket) Wait(ctx context.Context) (*Permit, error) {
 			w.ready <- struct{}{} // for a second call
 			return nil, w.err
 		}
-		t.wait = nil
-		*w = wait{ready: w.ready}
-		t.bucket.a.waits.Put(w)
+		w.ctx = nil
 	}
 	return (*Permit)(t), nil
 }

@@ -32,7 +32,7 @@ func (a *Admission) reportViolationsLocked(b *bucket) {
 		a.verify(b.violationLocked("I6", "permits grew from %d past the limit", b.verified))
 	}
 	b.verified = b.node
-	walk := b.queue.n <= walkAtMost || b.group.lastSeq.Load()%walkEvery == 0
+	walk := b.queue.n <= walkAtMost || b.group.lastParked.Load()%walkEvery == 0
 	for _, v := range b.violationsLocked(walk) {
 		a.verify(v)
 	}
@@ -75,10 +75,10 @@ func (b *bucket) violationsLocked(walk bool) (out []string) {
 	var last uint64
 	pendings, waitings := 0, 0
 	for t := range b.queue.all() {
-		if t.wait.seq <= last {
-			fail("I5", "waiter %d stands behind %d", t.wait.seq, last)
+		if t.wait.number <= last {
+			fail("I5", "waiter %d stands behind %d", t.wait.number, last)
 		}
-		last = t.wait.seq
+		last = t.wait.number
 		switch t.state {
 		case pending:
 			pendings++

@@ -86,7 +86,7 @@ func newServer(t testing.TB, change ...func(*options)) *server {
 	book, err := rules.Open(ctx, new(records.Memory), registry.Snapshot, rules.WithMaxCount(func() int { return cluster.Snapshot().Int(settings.MaxRules) }))
 	must(t, err)
 
-	admission := wlm.New(wlm.WithMode(wlm.ModeEnabled), wlm.WithoutSweep(), wlm.WithVerification(func(violation string) { t.Error(violation) }))
+	admission := wlm.New(wlm.WithMode(wlm.ModeEnabled), wlm.WithVerification(func(violation string) { t.Error(violation) }))
 	admission.GroupsChanged(registry.Snapshot())
 	registry.OnChange(func(_, now *groups.Snapshot) { admission.GroupsChanged(now) })
 	cluster.OnChange(func(_, now *settings.Snapshot) { admission.SetMode(wlm.Mode(now.String(settings.WLMMode))) })
@@ -155,7 +155,6 @@ func newServer(t testing.TB, change ...func(*options)) *server {
 		api.Close()
 		service.Close()
 		engine.Close()
-		admission.Close()
 		if n := manager.Len(); n != 0 {
 			t.Errorf("%d tasks were left behind", n)
 		}

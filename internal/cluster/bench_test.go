@@ -65,7 +65,6 @@ func startMember(b *testing.B, id string, registry *groups.Registry) *member {
 		m.tier.Close()
 		m.peers.Close()
 		server.Shutdown(context.Background())
-		m.Close()
 		if err := <-served; err != nil {
 			b.Error(err)
 		}

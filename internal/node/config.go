@@ -44,6 +44,8 @@ type Config struct {
 	// Admission holds further options of the admission, such as a recorder or verification. They come from the program
 	// that embeds the node, never from a file.
 	Admission []wlm.Option
+	// Sweepless leaves out the admission's backstop sweep, so that a test shows that nothing depends on it. It comes from the program too.
+	Sweepless bool
 }
 
 // HTTPConfig says where the node listens and what a request may weigh; sizes are bytes.

@@ -29,6 +29,7 @@ type Node struct {
 	store     *store.DB
 	cluster   *cluster.Cluster // nil for a node alone
 	admission *wlm.Admission
+	endSweep  func() // waits for it
 	tasks     *tasks.Manager
 	stub      *stub.Engine
 	search    *search.Service
@@ -58,6 +59,9 @@ const (
 	// settle is how long open connections may still send requests once the listener is closed: some are on their way
 	// already. net/http would close their connections without an answer.
 	settle = 250 * time.Millisecond
+
+	// sweepInterval is how often the admission's backstop looks. It is not a setting: nothing may depend on it.
+	sweepInterval = time.Second
 )
 
 // Addr returns the bound address, host:port.
@@ -220,6 +224,28 @@ func (n *Node) part() {
 	}
 }
 
+// sweepEverySecond has the admission's backstop look for waiters that were forgotten until the function that it gives is called.
+func sweepEverySecond(a *wlm.Admission) (end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var over sync.WaitGroup
+	over.Go(func() {
+		tick := time.NewTicker(sweepInterval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				a.Sweep()
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() {
+		cancel()
+		over.Wait()
+	}
+}
+
 // closeAll ends what the requests worked with, the store last.
 func (n *Node) closeAll() error {
 	<-n.served
@@ -228,7 +254,7 @@ func (n *Node) closeAll() error {
 	n.leave()
 	n.stub.Close()
 	n.part()
-	n.admission.Close()
+	n.endSweep()
 	err := n.store.Close()
 	if n.config.HTTP.AddressFile != "" {
 		removeAddressFile(n.config.HTTP.AddressFile, n.address)

@@ -107,7 +107,11 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 		options = append(options, wlm.WithLink(meta.cluster.Link))
 	}
 	admission := wlm.New(append(options, c.Admission...)...)
-	undo = append(undo, admission.Close)
+	endSweep := func() {}
+	if !c.Sweepless {
+		endSweep = sweepEverySecond(admission)
+	}
+	undo = append(undo, endSweep)
 	admission.GroupsChanged(registry.Snapshot())
 	registry.OnChange(func(_, now *groups.Snapshot) { admission.GroupsChanged(now) })
 	dynamic.OnChange(func(before, now *settings.Snapshot) {
@@ -166,7 +170,7 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 
 	requests, endRequests := context.WithCancelCause(context.Background())
 	n := &Node{
-		config: c, log: log, tls: cert != nil, store: db, cluster: meta.cluster, admission: admission, tasks: manager, stub: engine, search: service, rest: api,
+		config: c, log: log, tls: cert != nil, store: db, cluster: meta.cluster, admission: admission, endSweep: endSweep, tasks: manager, stub: engine, search: service, rest: api,
 		address: address, listener: newPatientListener(listener, log), connections: newConnections(), endRequests: endRequests,
 		served: make(chan struct{}), stopped: make(chan struct{}),
 	}

@@ -30,8 +30,7 @@ func TestSettleEndsWithTheNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := wlm.New(wlm.WithLink(k.Link))
-	defer a.Close()
+	wlm.New(wlm.WithLink(k.Link))
 	k.Serve(nil, nil, nil)
 	if err := k.Join(t.Context()); err != nil {
 		t.Fatal(err)

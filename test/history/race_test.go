@@ -18,7 +18,7 @@ import (
 func race(t *testing.T, workers, each int) []wlm.Event {
 	t.Helper()
 	var recorder wlm.Recorder
-	a := wlm.New(wlm.WithRecorder(&recorder), wlm.WithoutSweep())
+	a := wlm.New(wlm.WithRecorder(&recorder))
 	registry, err := groups.Open(t.Context(), new(records.Memory))
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +81,6 @@ func race(t *testing.T, workers, each int) []wlm.Event {
 	searches.Wait()
 	close(stop)
 	changes.Wait()
-	a.Close()
 	return recorder.Take()
 }
 

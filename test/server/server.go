@@ -103,9 +103,7 @@ func serve(text string) error {
 			violations = append(violations, v)
 		}))
 	}
-	if j.Sweepless {
-		config.Admission = append(config.Admission, wlm.WithoutSweep())
-	}
+	config.Sweepless = j.Sweepless
 	if len(j.Links) > 0 {
 		config.Transport.Dial = func(ctx context.Context, address string) (net.Conn, error) {
 			if link, ok := j.Links[address]; ok {

@@ -26,9 +26,9 @@ type limiter interface {
 // subject is one of the things that are compared.
 type subject struct {
 	name string
-	// build makes limiters of the limit given, with room for that many waiters in all, and a function that ends them. It makes
-	// more than one only where one has no room.
-	build func(limit, waiters int) (limiters []limiter, end func())
+	// build makes limiters of the limit given, with room for that many waiters in all. It makes more than one only where one has
+	// no room.
+	build func(limit, waiters int) []limiter
 }
 
 // The subjects' names; ratios are to these two.
@@ -39,12 +39,12 @@ const (
 )
 
 func subjects() []subject {
-	one := func(build func(limit int) limiter) func(int, int) ([]limiter, func()) {
-		return func(limit, _ int) ([]limiter, func()) { return []limiter{build(limit)}, func() {} }
+	one := func(build func(limit int) limiter) func(int, int) []limiter {
+		return func(limit, _ int) []limiter { return []limiter{build(limit)} }
 	}
 	return []subject{
-		{ours, func(limit, waiters int) ([]limiter, func()) { return admissions(groups.ByGroup, limit, waiters) }},
-		{oursUsers, func(limit, waiters int) ([]limiter, func()) { return admissions(groups.ByUsername, limit, waiters) }},
+		{ours, func(limit, waiters int) []limiter { return admissions(groups.ByGroup, limit, waiters) }},
+		{oursUsers, func(limit, waiters int) []limiter { return admissions(groups.ByUsername, limit, waiters) }},
 		{semaphor, one(func(limit int) limiter { return weighted{semaphore.NewWeighted(int64(limit))} })},
 		{"failsafe-go bulkhead", one(func(limit int) limiter { return bulk{bulkhead.New[any](uint(limit))} })},
 		{"failsafe-go adaptive limiter", one(newAdaptive)},
@@ -60,7 +60,7 @@ type admission struct {
 }
 
 // admissions makes as many groups of one admission as are needed for the waiters: one group has room for groups.MaxQueued.
-func admissions(by groups.Attribute, limit, waiters int) ([]limiter, func()) {
+func admissions(by groups.Attribute, limit, waiters int) []limiter {
 	a := wlm.New()
 	size := groups.MaxQueued
 	count := max(1, (waiters+size-1)/size)
@@ -77,7 +77,7 @@ func admissions(by groups.Attribute, limit, waiters int) ([]limiter, func()) {
 		limiters = append(limiters, admission{a, wlm.Request{Group: g.ID, Principal: wlm.Principal{User: "ann"}}})
 	}
 	a.GroupsChanged(groups.NewSnapshot(1, all...))
-	return limiters, a.Close
+	return limiters
 }
 
 func (a admission) Do(ctx context.Context, work func()) error {

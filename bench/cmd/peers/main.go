@@ -110,9 +110,8 @@ func (o options) free() experiment {
 	}
 	return experiment{"free", []*report.Table{t}, func(s subject) error {
 		for _, goroutines := range []int{1, 8} {
-			limiters, end := s.build(1000, 0)
+			limiters := s.build(1000, 0)
 			c, err := operations(limiters[0], goroutines, o.budget, func() {})
-			end()
 			if err != nil {
 				return err
 			}
@@ -141,9 +140,8 @@ func (o options) saturated() experiment {
 	t.Columns = append(t.Columns, report.Column{Head: "allocations", Metric: "allocs", Digits: 1}, report.Column{Head: "bytes", Metric: "bytes"})
 	return experiment{"saturated", []*report.Table{t}, func(s subject) error {
 		for _, goroutines := range []int{8, 64, 1024} {
-			limiters, end := s.build(2, goroutines)
+			limiters := s.build(2, goroutines)
 			c, err := operations(limiters[0], goroutines, o.budget, runtime.Gosched)
-			end()
 			if err != nil {
 				return err
 			}
@@ -168,8 +166,7 @@ func (o options) handOvers() experiment {
 		Notes: []string{fmt.Sprintf("From the release of the only permit until the goroutine that was parked for it runs; %d times a round.", o.times)},
 	}
 	return experiment{"handover", []*report.Table{t}, func(s subject) error {
-		limiters, end := s.build(1, 1)
-		defer end()
+		limiters := s.build(1, 1)
 		p50, p99, err := handOver(limiters[0], o.times)
 		if err != nil {
 			return err
@@ -195,8 +192,7 @@ func (o options) idle() experiment {
 			"and a permit is idle from the end of the work under it until the next work begins.", goroutines, limit, each, work.Milliseconds())},
 	}
 	return experiment{"idle", []*report.Table{t}, func(s subject) error {
-		limiters, end := s.build(limit, goroutines)
-		defer end()
+		limiters := s.build(limit, goroutines)
 		share, err := idle(limiters[0], limit, goroutines, each, work)
 		if err != nil {
 			return err
@@ -249,10 +245,8 @@ func (o options) crowd() experiment {
 			}{{cancel, (*crowd).cancel}, {drain, (*crowd).drain}} {
 				var took []float64
 				for i := range min(5, max(1, 30_000/n)) { // one hiccup is as long as what is over soon
-					limiters, done := s.build(1, n)
-					c := gather(limiters, n)
+					c := gather(s.build(1, n), n)
 					ms, err := way.end(c)
-					done()
 					if err != nil {
 						return err
 					}

@@ -38,7 +38,6 @@ type cluster struct {
 	nodes    map[string]*node // that are alive, by id
 	epoch    uint64
 	members  []ring.Member
-	past     []*node // whose searches may still run
 
 	running, most atomic.Int64 // searches that run on live nodes, in the shared tier
 }
@@ -100,7 +99,7 @@ func (c *cluster) addAs(id, version string) *node {
 	c.epoch++ // a new incarnation each time
 	n := &node{cluster: c, member: ring.Member{ID: id, Incarnation: strconv.FormatUint(c.epoch, 10), Name: id, Version: version}}
 	n.live.Store(true)
-	n.Admission = wlm.New(wlm.WithoutSweep(),
+	n.Admission = wlm.New(
 		wlm.WithVerification(func(violation string) { c.Errorf("node %s: %s", id, violation) }),
 		wlm.WithLink(func(a *wlm.Admission) wlm.Link {
 			n.tier = tier.New(tier.Config{Self: n.member, Lease: lease, Metadata: n, Dialer: c.network.Dialer(n.member), Log: zerolog.Nop()}, a)
@@ -120,7 +119,6 @@ func (c *cluster) kill(id string) {
 	n.dead.Store(true)
 	c.network.Detach(n.member)
 	n.tier.Close()
-	c.past = append(c.past, n)
 	c.members = slices.DeleteFunc(c.members, func(m ring.Member) bool { return m == n.member })
 }
 
@@ -254,10 +252,6 @@ func (c *cluster) done() {
 			c.Errorf("node %s: %s", id, left)
 		}
 		n.tier.Close()
-		n.Admission.Close()
-	}
-	for _, n := range c.past {
-		n.Admission.Close()
 	}
 	c.network.Close()
 }

@@ -48,11 +48,10 @@ func TestSilentOwnerIsTold(t *testing.T) {
 		n := &node{member: ring.Member{ID: "a", Incarnation: "1", Name: "a", Version: "3.7.0"}}
 		n.live.Store(true)
 		var log journal
-		n.Admission = wlm.New(wlm.WithoutSweep(), wlm.WithLink(func(a *wlm.Admission) wlm.Link {
+		n.Admission = wlm.New(wlm.WithLink(func(a *wlm.Admission) wlm.Link {
 			n.tier = tier.New(tier.Config{Self: n.member, Lease: lease, Metadata: n, Dialer: refusing{}, Log: zerolog.New(&log)}, a)
 			return n.tier
 		}))
-		defer n.Close()
 		defer n.tier.Close()
 		n.tier.SetRing(ring.New(1, []ring.Member{n.member, {ID: "b", Incarnation: "1", Name: "b", Version: "3.7.0"}}))
 		time.Sleep(lease/3 - time.Second)
