@@ -18,8 +18,9 @@ func TestNestedSearchElsewhere(t *testing.T) {
 		}
 		ann, bob := h.start(of("ann")), h.start(of("bob"))
 		synctest.Wait()
+		permit := ann.permit
 		under := func(r wlm.Request) wlm.Request {
-			r.Under = ann.permit
+			r.Under = permit
 			return r
 		}
 		own := h.start(under(of("ann")))
