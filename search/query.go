@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"errors"
 
 	"github.com/wlmserver/wlmserver/groups"
 	"github.com/wlmserver/wlmserver/internal/units"
@@ -124,15 +125,35 @@ func (q *query) run(admit func() (*wlm.Permit, error)) (*Response, error) {
 	return q.execute(p)
 }
 
-// admit asks for admission and waits for it.
-func (q *query) admit() (*wlm.Permit, error) {
-	ctx := q.task.Context()
+// admit asks for admission and waits for it, under the context that the search
+// came with: the task has one of its own only when it works. While it waits,
+// the task's cancellation reaches its ticket.
+func (q *query) admit(ctx context.Context) (*wlm.Permit, error) {
+	if c, _ := q.task.Cancelled(); c != nil {
+		ctx = q.task.Context()
+	}
 	t, err := q.service.config.Admission.Enter(ctx, q.entry())
 	if err != nil {
-		return nil, err
+		return nil, q.notAdmitted(ctx, err)
 	}
 	q.task.SetStatus(t)
-	return t.Wait(ctx)
+	p, err := t.Wait(ctx)
+	if err != nil {
+		return nil, q.notAdmitted(ctx, err)
+	}
+	return p, nil
+}
+
+// notAdmitted has the task cancelled when its context has ended before it had
+// one of its own, and the error say so.
+func (q *query) notAdmitted(ctx context.Context, err error) error {
+	if c, ok := errors.AsType[*wlm.CancelledError](err); ok && ctx.Err() != nil {
+		q.task.Cancel(tasks.CauseOf(context.Cause(ctx)))
+		if cause, _ := q.task.Cancelled(); cause != nil {
+			c.Cause = cause
+		}
+	}
+	return err
 }
 
 // execute lets the executor work under a permit, which has ended when execute

@@ -110,5 +110,5 @@ func (s *Service) Run(ctx context.Context, r *Request) (*Response, error) {
 		r.Follower.Started(q.task)
 		defer r.Follower.Ended()
 	}
-	return q.run(q.admit)
+	return q.run(func() (*wlm.Permit, error) { return q.admit(ctx) })
 }

@@ -1,9 +1,6 @@
 package tasks
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // Cancel cancels the task and all under it with cause c, which must not be nil. It reports whether the task is a cancelled
 // one now: false if it cannot be cancelled or has ended, true also if it had been cancelled before, whose cause stays. It
@@ -33,15 +30,18 @@ func (t *Task) cancelOne(c *Cause, pending []*Task) (_ []*Task, ok bool) {
 	t.cause = c
 	t.cancelled = time.Since(t.start)
 	pending = t.childrenLocked(pending)
-	timer := t.timer
+	timer, cancelCtx, status := t.timer, t.cancelCtx, t.status
 	t.timer = nil
 	t.mu.Unlock()
 
 	if timer != nil {
 		timer.Stop()
 	}
-	if t.cancelCtx != nil {
-		t.cancelCtx(c)
+	if cancelCtx != nil {
+		cancelCtx(c)
+	}
+	if t.cancellable {
+		cancelWaiter(status, c)
 	}
 	return pending, true
 }
@@ -79,16 +79,4 @@ func (t *Task) CancelAfter(d time.Duration) {
 	if timer != nil {
 		timer.Stop()
 	}
-}
-
-// watch cancels the task when ctx, which it was registered with, ends. A context that ends only when the parent is
-// cancelled needs no watch: the parent tells.
-func (t *Task) watch(ctx context.Context) {
-	if !t.cancellable || ctx.Done() == nil {
-		return
-	}
-	if p := t.parent; p != nil && p.cancellable && p.ctx.Done() == ctx.Done() {
-		return
-	}
-	t.unwatch = context.AfterFunc(ctx, func() { t.Cancel(causeOf(ctx)) })
 }

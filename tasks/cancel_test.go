@@ -220,6 +220,7 @@ func TestChildWithAContextOfItsOwn(t *testing.T) {
 		parent := cancellable(t, m, nil)
 		ctx, cancel := context.WithCancel(parent.Context())
 		child := start(t, m, ctx, tasks.Spec{Parent: parent, Cancellable: true})
+		child.Context()
 		cancel()
 		synctest.Wait()
 		if c, _ := child.Cancelled(); c == nil || c.Kind != tasks.ByDisconnect {

@@ -66,10 +66,9 @@ func DisconnectCause() *Cause {
 // ShutdownCause is the cause of a task that was still running when the node had to stop.
 func ShutdownCause() *Cause { return &Cause{Kind: ByShutdown, Reason: "the node is shutting down"} }
 
-// causeOf tells why ctx, which has ended, did so. A plain cancellation is what a server does to the context of a request
-// whose client has gone.
-func causeOf(ctx context.Context) *Cause {
-	err := context.Cause(ctx)
+// CauseOf tells what err, the [context.Cause] of a context that has ended, means for a task. A plain cancellation is what a server
+// does to the context of a request whose client has gone.
+func CauseOf(err error) *Cause {
 	if c, ok := errors.AsType[*Cause](err); ok {
 		return c
 	}

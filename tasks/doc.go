@@ -20,7 +20,9 @@
 //   - The tasks under a cancelled task are cancelled with the same cause, down to the last one.
 //   - No task starts under a cancelled one: registering it fails with a [CancelledError]. A child registered while its parent
 //     is being cancelled is either refused or cancelled, never missed.
-//   - A task ends with the context that it was registered with, which for a request from outside means that its client went away.
+//   - A task is cancelled when the context that it was registered with ends, which for a request from outside means that its client
+//     went away. That begins when its own context is first asked for: before, it has no work that could go on in vain.
+//   - What a task waits for is cancelled with it, when its status is a [Waiter].
 //   - A task that is not [Spec.Cancellable] runs in the context it was registered with and ignores every cancellation, but those
 //     under it do not, and none starts under it once its own parent is cancelled.
 //   - An ended task cannot be cancelled. Tasks that it leaves behind are orphans: still listed under its id, still cancellable,
@@ -29,7 +31,7 @@
 // # Locks
 //
 // No lock is shared by all requests. The manager spreads the tasks over shards, and each task has a lock of its own. No two
-// locks of tasks are ever held together, no lock is held while a context is cancelled, a timer stopped or a hook called, and
+// locks of tasks are ever held together, no lock is held while a context that somebody has is cancelled, a timer stopped or a hook called, and
 // only [Manager.List] and [Manager.GroupUsage] take more than one lock at once: those of all shards, in order, for as long as
 // it takes to copy their pointers.
 package tasks

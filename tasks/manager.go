@@ -87,7 +87,7 @@ const (
 // parent has been cancelled. Otherwise the caller must call [Task.End]. A parent that has ended is no obstacle.
 func (m *Manager) Register(ctx context.Context, s Spec) (*Task, error) {
 	if ctx.Err() != nil {
-		return nil, &CancelledError{Cause: causeOf(ctx), BeforeStart: true}
+		return nil, &CancelledError{Cause: CauseOf(context.Cause(ctx)), BeforeStart: true}
 	}
 	t := &Task{
 		manager:     m,
@@ -101,9 +101,6 @@ func (m *Manager) Register(ctx context.Context, s Spec) (*Task, error) {
 		ctx:         ctx,
 		cancellable: s.Cancellable,
 		direct:      s.Type == Direct,
-	}
-	if t.cancellable {
-		t.ctx, t.cancelCtx = context.WithCancelCause(context.WithoutCancel(ctx))
 	}
 	if t.parent == nil && s.ParentID.IsSet() {
 		origin := s.ParentID // or else s would be on the heap for every task
@@ -120,7 +117,6 @@ func (m *Manager) Register(ctx context.Context, s Spec) (*Task, error) {
 			return nil, &CancelledError{Cause: c, BeforeStart: true}
 		}
 	}
-	t.watch(ctx)
 	m.shard(t.number).add(t)
 	return t, nil
 }

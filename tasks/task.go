@@ -22,9 +22,10 @@ type Task struct {
 	user        string
 	start       time.Time
 
+	// ctx is the context that the task was registered with; of a cancellable one its own, once that has been asked for.
 	ctx       context.Context
-	cancelCtx context.CancelCauseFunc // nil unless cancellable
-	unwatch   func() bool             // nil unless a context from outside is watched
+	cancelCtx context.CancelCauseFunc // of its own context
+	unwatch   func() bool             // nil unless the context from outside is watched
 
 	// The small ones share a word.
 	slot        int32 // guarded by the shard's lock
@@ -93,7 +94,47 @@ func (t *Task) Cancellable() bool { return t.cancellable }
 // Context is what the task's work must run under. Cancelling the task ends it with the *[Cause] as [context.Cause]; ending
 // the task does not: what outlives its task goes on. Values come from the context given to [Manager.Register], the deadline
 // does not, but that it passes cancels the task. A task that is not cancellable has that very context.
-func (t *Task) Context() context.Context { return t.ctx }
+//
+// The first call makes it, and only from then on does the end of the context given to Register cancel the task: a task that has
+// no work yet, but waits, costs less so. Who has it wait looks at that context.
+func (t *Task) Context() context.Context {
+	if !t.cancellable {
+		return t.ctx
+	}
+	t.mu.Lock()
+	ctx, own := t.ctx, t.cancelCtx != nil
+	t.mu.Unlock()
+	if own {
+		return ctx
+	}
+	// A context that ends only when the parent is cancelled needs no watch: the parent tells.
+	watch := ctx.Done() != nil && (t.parent == nil || !t.parent.ends(ctx))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cancelCtx == nil {
+		t.openLocked(watch)
+	}
+	return t.ctx
+}
+
+// openLocked makes the task's own context, which nobody has yet, so that it may end under the lock.
+func (t *Task) openLocked(watch bool) {
+	outer := t.ctx
+	t.ctx, t.cancelCtx = context.WithCancelCause(context.WithoutCancel(outer))
+	switch {
+	case t.cause != nil:
+		t.cancelCtx(t.cause)
+	case watch && !t.ended:
+		t.unwatch = context.AfterFunc(outer, func() { t.Cancel(CauseOf(context.Cause(outer))) })
+	}
+}
+
+// ends reports whether ctx is the task's own, and so ends when it is cancelled, and not otherwise.
+func (t *Task) ends(ctx context.Context) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.cancelCtx != nil && t.ctx.Done() == ctx.Done()
+}
 
 // Start is when the task was registered.
 func (t *Task) Start() time.Time { return t.start }
@@ -171,11 +212,28 @@ func (t *Task) Group() string {
 	return t.group
 }
 
-// SetStatus hangs a value on the task that tells how far it is. What it is means nothing here.
+// Waiter is a status of a task that waits and must not wait longer than the task lives.
+type Waiter interface {
+	// Cancel ends the wait, if it has not ended, because of the *[Cause] given. It must not call the task.
+	Cancel(cause error)
+}
+
+// SetStatus hangs a value on the task that tells how far it is. What it is means nothing here, unless it is a [Waiter]: that is
+// cancelled with the task, at once if the task has been cancelled already.
 func (t *Task) SetStatus(status any) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.status = status
+	cause := t.cause
+	t.mu.Unlock()
+	if cause != nil && t.cancellable {
+		cancelWaiter(status, cause)
+	}
+}
+
+func cancelWaiter(status any, c *Cause) {
+	if w, ok := status.(Waiter); ok {
+		w.Cancel(c)
+	}
 }
 
 // Status is what [Task.SetStatus] was given last; nil before.
@@ -195,7 +253,7 @@ func (t *Task) End() {
 	}
 	t.ended = true
 	t.ran = time.Since(t.start)
-	timer := t.timer
+	timer, unwatch := t.timer, t.unwatch
 	t.timer = nil
 	cancelledFor := time.Duration(-1)
 	if t.cause != nil && t.cancellable {
@@ -209,8 +267,8 @@ func (t *Task) End() {
 	if cancelledFor >= 0 {
 		t.manager.late.left(t.action, cancelledFor)
 	}
-	if t.unwatch != nil {
-		t.unwatch()
+	if unwatch != nil {
+		unwatch()
 	}
 	t.manager.shard(t.number).remove(t)
 	if t.parent != nil {

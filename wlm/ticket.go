@@ -100,6 +100,10 @@ func (t *Ticket) Bucket() BucketKey {
 	return *t.key
 }
 
+// Cancel evicts the search, unless it has been decided: its Wait fails with a [*CancelledError] of the cause. It is the quick way
+// for who cancels a search by name; a context that ends does the same as soon as Wait notices.
+func (t *Ticket) Cancel(cause error) { t.bucket.cancel(t, cause) }
+
 // Wait blocks until the search may run, is refused or its context ends, and gives its permit. Errors: [*CancelledError],
 // [*RejectedError], [*StoppedError], and [ErrNoPermit] after [Admission.TryEnter]. ctx must be the one given to Enter, or end no
 // later. A search that was admitted gets its permit even when its context has ended meanwhile; it has to close it all the same.

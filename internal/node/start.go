@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -278,12 +277,7 @@ func posture(anonymous, encrypted bool) string {
 }
 
 // causeName is what admission metrics call the cause of a search's end.
-func causeName(cause error) string {
-	if c, ok := errors.AsType[*tasks.Cause](cause); ok {
-		return c.Kind.String()
-	}
-	return "other"
-}
+func causeName(cause error) string { return tasks.CauseOf(cause).Kind.String() }
 
 // clusterID is the id of the cluster that is this node alone: always the same for the same data folder.
 func clusterID(node string) string {
