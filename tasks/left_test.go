@@ -21,6 +21,7 @@ func TestContextKeepsNoEndedTask(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		task.Context()
 		task.End()
 		ended = append(ended, weak.Make(task))
 	}
