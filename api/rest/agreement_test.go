@@ -87,6 +87,8 @@ func TestAgreement(t *testing.T) {
 		{"DELETE /_search/scroll?nosuch", 400, illegal, ""},
 		{"GET /_search/scroll", 400, validation, ""},
 		{"GET /_search/scroll?scroll_id=", 400, illegal, "e_o_f_exception"},
+		{"GET /_search/scroll?scroll_id=a,b", 400, illegal, ""},
+		{"GET /_search/scroll/a,b", 400, illegal, ""},
 		{`POST /_search/scroll {"scroll_id":""}`, 400, illegal, "e_o_f_exception"},
 		{`POST /_search/scroll {"scroll_id":["x"]}`, 400, illegal, ""},
 		{"POST /_search/scroll {,}", 400, illegal, "json_parse_exception"},

@@ -99,11 +99,19 @@ func (s *Server) clear(c *call, ids []string) (freed int) {
 }
 
 // scrollBody reads the ids of scrolls, and for how long to keep them, from a body such as {"scroll_id":["…"],"scroll":"1m"}.
-// Without ids there, they are those of the path or of the query. A list of ids there can only be where many are taken.
+// Without ids there, they are those of the path or of the query. A list of ids can only be where many are taken; elsewhere a comma is part
+// of an id.
 func (c *call) scrollBody(body []byte, many bool) (ids []string, keepAlive string, err error) {
-	if ids = splitList(c.param("id")); ids == nil {
-		ids = c.list("scroll_id")
-		if len(ids) == 0 && c.query.Has("scroll_id") {
+	named := func(text string) []string {
+		if many {
+			return splitList(text)
+		}
+		return []string{text}
+	}
+	if id := c.param("id"); id != "" {
+		ids = named(id)
+	} else if c.query.Has("scroll_id") {
+		if ids = named(c.query.Get("scroll_id")); len(ids) == 0 {
 			ids = []string{""}
 		}
 	}

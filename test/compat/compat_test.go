@@ -19,7 +19,7 @@ const (
 	clusterName     = "compat"
 	nodeName        = "compat"
 	defaultSeed     = 1
-	defaultRequests = 2400
+	defaultRequests = 3800
 )
 
 var (
@@ -91,7 +91,7 @@ func (u *run) all() {
 	}
 }
 
-// sequence sends one sequence. It ends early when a write had another effect: what follows would only echo that.
+// sequence sends one sequence. It ends early when the two servers may no longer be in the same state: what follows would only echo that.
 func (u *run) sequence(number uint64) {
 	u.pair.reset()
 	all := sequence(*seed, number)
@@ -111,8 +111,7 @@ func (u *run) sequence(number uint64) {
 			}
 			first.times++
 		}
-		writes := r.method != "GET" && r.method != "HEAD"
-		if writes && (len(unlisted) > 0 || here.status != there.status || len(differences) > 0 && (r.kind == "doc" || r.kind == "bulk")) {
+		if r.parts(here, there, differences, unlisted) {
 			u.broken++
 			return
 		}

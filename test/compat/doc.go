@@ -9,7 +9,7 @@
 // is that of _wlm/workload_group, of which the launcher brings the four handlers itself.
 //
 // What is meant to differ stands in one list, with its reason and its place in docs/differences.md. All else fails the run, made as
-// small as it stays different. The run of the default seed meets all that is on the list: each sequence begins with requests that are
+// small as it stays different. The run of the default seed meets all that is on the list: every other sequence is of requests that are
 // known to differ, which take turns.
 //
 // By itself the package only tests its own parts. With -opensearch, a launcher such as bench/opensearch/node.sh, it runs:

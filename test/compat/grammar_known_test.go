@@ -100,6 +100,8 @@ func meant(number uint64) []*request {
 	doc := func(method, path, body string) *request { return of("doc", method, path, body)[0] }
 	open := jsonRequest("POST", "/books/_search?scroll=1m&rest_total_hits_as_int=true", `{"size":1}`)
 	open.kind, open.learn = "scroll", "«scroll known»"
+	wide := open.clone()
+	wide.path = "/_all/_search"
 	all = append(all,
 		[]*request{doc("PUT", "/books/_doc/7?refresh=true", `{}`), doc("DELETE", "/books/_doc/7?refresh=true", ""), doc("PUT", "/books/_doc/7?refresh=true", `{}`)},
 		[]*request{doc("PUT", "/made-9/_doc/1?refresh=true", `{"n":1}`), of("index", "GET", "/made-9", "")[0]},
@@ -109,7 +111,7 @@ func meant(number uint64) []*request {
 		[]*request{of("index-state", "POST", "/logs-1/_close", "")[0], of("scroll", "GET", "/logs-1/_search?scroll=25h", "")[0]},
 		[]*request{open, of("scroll", "GET", "/_search/scroll/«scroll known»", "")[0], of("scroll", "GET", "/_search/scroll/«scroll known»", "")[0]},
 		[]*request{open, of("scroll", "POST", "/_search/scroll", `{"scroll":"1m","scroll_id":"«scroll known»"} x`)[0]},
-		[]*request{open, of("scroll", "POST", "/_search/scroll", `{"scroll_id":"«scroll known»"}`)[0], of("scroll", "DELETE", "/_search/scroll/«scroll known»", "")[0]},
+		[]*request{wide, of("scroll", "POST", "/_search/scroll", `{"scroll_id":"«scroll known»"}`)[0], of("scroll", "POST", "/_search/scroll", `{"scroll":"1m","scroll_id":"«scroll known»"}`)[0]},
 	)
 	return all[number%uint64(len(all))]
 }

@@ -38,7 +38,7 @@ func (p *pair) send(r *request) (here, there answer, all []difference) {
 // hides says whether the request may change documents and does not say that searches are to see it at once, as they do here. Most say
 // it; one that was damaged may not.
 func (r *request) hides() bool {
-	return slices.Contains([]string{"doc", "bulk", "update"}, r.kind) && r.method != "GET" && r.method != "HEAD" &&
+	return r.brings() && r.method != "GET" && r.method != "HEAD" &&
 		!slices.Contains(r.query, "refresh=true") && !slices.Contains(r.query, "refresh=wait_for")
 }
 

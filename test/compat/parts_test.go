@@ -97,3 +97,52 @@ func TestRowsOfTheClusterManager(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestParting: only a request that may have changed something on one side, and not the same on the other, parts the two servers.
+func TestParting(t *testing.T) {
+	for _, c := range []struct {
+		kind, request string
+		here, there   int
+		difference    string // where it is
+		unlisted      bool
+		want          bool
+	}{
+		{"search", "POST /books/_search", 200, 400, "status", true, false},
+		{"msearch", "POST /_msearch", 400, 200, "status", false, false},
+		{"count", "POST /books/_count?q=x", 200, 400, "status", true, false},
+		{"validate", "POST /books/_validate/query", 200, 400, "status", false, false},
+		{"tasks", "POST /_tasks/x:-1/_cancel", 400, 200, "status", false, false},
+		{"scroll", "POST /books/_search?scroll=0", 200, 400, "status", false, false},
+		{"scroll", "POST /_search/scroll", 200, 404, "status", false, true},
+		{"scroll", "DELETE /_search/scroll/_all", 404, 200, "status", false, false},
+		{"scroll", "DELETE /_search/scroll/_all", 400, 200, "status", false, true},
+		{"search", "GET /books/_search", 200, 400, "status", true, false},
+		{"search", "PUT /books/_search", 200, 400, "status", false, true},
+		{"group", "PUT /_wlm/workload_group", 400, 500, "status", true, false},
+		{"group", "PUT /_wlm/workload_group", 200, 400, "status", false, true},
+		{"group", "PUT /_wlm/workload_group", 400, 0, "status", false, true},
+		{"group", "PUT /_wlm/workload_group", 200, 200, ".settings", false, false},
+		{"group", "PUT /_wlm/workload_group", 200, 200, ".settings", true, true},
+		{"doc", "PUT /books/_doc/1", 200, 200, "._version", false, true},
+		{"doc", "PUT /books/_doc/1", 201, 201, "Location", false, false},
+		{"doc", "PUT /books/_doc/1", 200, 200, "", false, false},
+		{"doc", "POST /made-1/_doc", 406, 400, "status", false, true},
+		{"update", "POST /made-1/_update/1", 404, 400, "status", false, true},
+		{"update", "POST /made-1/_update/1", 200, 200, ".get", false, false},
+		{"doc", "GET /books/_doc/1", 200, 200, "._version", false, false},
+	} {
+		method, target, _ := strings.Cut(c.request, " ")
+		r := jsonRequest(method, target, "")
+		r.kind = c.kind
+		var all, unlisted []difference
+		if c.difference != "" {
+			all = []difference{{where: c.difference}}
+		}
+		if c.unlisted {
+			unlisted = all
+		}
+		if got := r.parts(answer{status: c.here}, answer{status: c.there}, all, unlisted); got != c.want {
+			t.Errorf("%s, %d here, %d there: %v", c.request, c.here, c.there, got)
+		}
+	}
+}

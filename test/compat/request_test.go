@@ -73,6 +73,39 @@ func (r *request) String() string {
 	return b.String()
 }
 
+// brings says whether the request is about documents, for which an index is made that is missing.
+func (r *request) brings() bool { return slices.Contains([]string{"doc", "bulk", "update"}, r.kind) }
+
+// harmless are paths to which one posts what changes nothing that lasts: no task outlives its request, and a scroll that only one server
+// opened is not learnt, so that nothing names it later.
+var harmless = regexp.MustCompile(`^((/[^/]*)?/_(search|count|msearch|validate/query)|/_tasks(/[^/]*)?/_cancel)$`)
+
+// writes says whether the request may change what later ones are answered with.
+func (r *request) writes() bool {
+	switch r.method {
+	case "GET", "HEAD", "OPTIONS":
+		return false
+	}
+	return r.method != "POST" || !harmless.MatchString(r.path)
+}
+
+// parts says whether the two servers may no longer be in the same state after the request: it wrote, one of them at least carried it out
+// or made an index for a document before it refused that, and the answers differ in their status, in what is not known or, about
+// documents, in anything but where they are told to be.
+func (r *request) parts(here, there answer, all, unlisted []difference) bool {
+	refused := func(a answer) bool { return a.status >= 400 }
+	freed := func(a answer) bool { return a.status == 200 || a.status == 404 } // by now, at the latest
+	switch {
+	case !r.writes(), refused(here) && refused(there) && !r.brings():
+		return false
+	case r.method == "DELETE" && strings.HasPrefix(r.path, "/_search/scroll") && freed(here) && freed(there):
+		return false
+	case r.kind == "doc" || r.kind == "bulk":
+		return slices.ContainsFunc(all, func(d difference) bool { return d.where != "Location" })
+	}
+	return len(unlisted) > 0 || here.status != there.status
+}
+
 func shorten(s string, most int) string {
 	if len(s) <= most {
 		return s
