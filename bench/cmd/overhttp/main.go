@@ -50,9 +50,9 @@ func run() error {
 		quick    = flag.Bool("quick", false, "few rounds and short: to see that it runs, not to believe its figures")
 		markdown = flag.Bool("markdown", false, "print Markdown")
 		file     = flag.String("json", "", "write the sample of every round to this `file`")
-		only     = flag.String("only", "", "measure what these `names` say: search, refusal, queue, park, requests; comma-separated")
+		only     = flag.String("only", "", "measure what these `names` say: search, fresh, refusal, queue, park, requests; comma-separated")
 	)
-	flag.IntVar(&o.rounds, "rounds", 5, "how often everything is measured; queue and requests 3 times at most")
+	flag.IntVar(&o.rounds, "rounds", 5, "how often everything is measured; fresh, queue and requests 3 times at most")
 	flag.StringVar(&o.haproxy, "haproxy", "", "HAProxy's `binary`, to have it in the rounds")
 	flag.StringVar(&o.nginx, "nginx", "", "nginx's `binary`")
 	flag.StringVar(&o.opensearch, "opensearch", "", "a `script` that starts an OpenSearch node when called with: start FOLDER PORT")
@@ -87,7 +87,7 @@ func run() error {
 	for _, e := range []struct {
 		name string
 		run  func(*bench) ([]*report.Table, error)
-	}{{"search", o.searches}, {"refusal", o.refusals}, {"queue", o.queue}, {"park", o.park}, {"requests", o.requests}} {
+	}{{"search", o.searches}, {"fresh", o.fresh}, {"refusal", o.refusals}, {"queue", o.queue}, {"park", o.park}, {"requests", o.requests}} {
 		if *only != "" && !strings.Contains(","+*only+",", ","+e.name+",") {
 			continue
 		}

@@ -47,6 +47,7 @@ var goals = []goal{
 	{"Processor time of a search that costs nothing", "http-search", limited, bare, "cpu", true, 2, 2, "times a bare handler"},
 	{"Such searches a second", "http-search", limited, bare, "rps", false, 0.6, 2, "times a bare handler"},
 	{"Such searches a second", "http-search", limited, node, "rps", false, 5, 1, "times an OpenSearch node"},
+	{"10,000 searches by a server that has just been started", "http-fresh", "wlmserver", node, "rps", false, 5, 1, "times an OpenSearch node's, a second"},
 	{"Refusals a second", "http-refusal", "wlmserver", "bare gate", "rps", false, 0.6, 2, "times a bare gate"},
 	{"Limit 8: searches a second under 256 clients", "http-queue", queued, "", "x8", false, 0.9, 2, "times the same with 8 clients"},
 	{"Limit 8: p99 under 256 clients", "http-queue", queued, "", "tail", true, 1.2, 2, "times p50"},
