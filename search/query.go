@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -58,11 +59,11 @@ func (q *query) close() {
 }
 
 // start registers the task, resolves the group and arms the deadline. The task
-// must be ended.
+// must be ended. Without a parent it is the child of the execution that ctx
+// belongs to, if there is one.
 func (q *query) start(ctx context.Context, parent *tasks.Task) error {
-	if e := executionOf(ctx); e != nil {
-		q.under = e.permit
-	}
+	e := executionOf(ctx)
+	q.under, parent = e.permit, cmp.Or(parent, e.task)
 	t, err := q.service.config.Tasks.Register(ctx, q.spec(parent))
 	if err != nil {
 		return err
@@ -162,7 +163,7 @@ func (q *query) notAdmitted(ctx context.Context, err error) error {
 func (q *query) execute(p *wlm.Permit) (*Response, error) {
 	defer q.release(p)
 	q.task.SetGroup(q.entry().Group)
-	ctx := context.WithValue(q.task.Context(), executionKey{}, &execution{q.task, p})
+	ctx := context.WithValue(q.task.Context(), executionKey{}, execution{q.task, p})
 	switch {
 	case q.opens:
 		return q.openScroll(ctx)
@@ -201,16 +202,9 @@ type execution struct {
 
 type executionKey struct{}
 
-// executionOf finds the execution that a context belongs to; nil if there is
+// executionOf finds the execution that a context belongs to, zero if there is
 // none.
-func executionOf(ctx context.Context) *execution {
-	e, _ := ctx.Value(executionKey{}).(*execution)
+func executionOf(ctx context.Context) execution {
+	e, _ := ctx.Value(executionKey{}).(execution)
 	return e
-}
-
-func parentOf(ctx context.Context) *tasks.Task {
-	if e := executionOf(ctx); e != nil {
-		return e.task
-	}
-	return nil
 }

@@ -102,7 +102,7 @@ func (s *Service) Run(ctx context.Context, r *Request) (*Response, error) {
 		return nil, err
 	}
 	defer q.close()
-	if err := q.start(ctx, parentOf(ctx)); err != nil {
+	if err := q.start(ctx, nil); err != nil {
 		return nil, err
 	}
 	defer q.task.End()
