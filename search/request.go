@@ -91,6 +91,9 @@ type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
+	// Whole says that nothing is behind this page: a scroll that begins with it
+	// is not opened.
+	Whole bool
 }
 
 // MultiRequest is a list of searches that were sent as one. What it says of

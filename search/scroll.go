@@ -74,7 +74,7 @@ func (q *query) openScroll(ctx context.Context) (*Response, error) {
 		}
 	}()
 	r, err := q.execution.Execute(ctx, q.task, q.limits())
-	if err == nil && r.Status < http.StatusMultipleChoices {
+	if err == nil && r.Status < http.StatusMultipleChoices && !r.Whole {
 		q.handedOver = open.add(newScroll(q.request, q.execution))
 	}
 	return r, err

@@ -254,6 +254,10 @@ func TestScroll(t *testing.T) {
 	s.do("POST", "/_search/scroll", `{"scroll":"1m","scroll_id":"`+id+`"}`).wantError(404, "search_phase_execution_exception")
 	s.do("POST", "/idx/_search?scroll=1m&size=1", `{}`).want(200)
 	s.do("DELETE", "/_search/scroll/_all", "").want(200)
+	if _, ok := s.do("POST", "/nosuch*/_search?scroll=1m", "").want(200).json()["_scroll_id"]; ok {
+		t.Error("a scroll over no shards has an id")
+	}
+	s.do("DELETE", "/_search/scroll/_all", "").want(404)
 }
 
 func TestDocuments(t *testing.T) {

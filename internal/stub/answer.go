@@ -22,7 +22,7 @@ func (c *coordinator) answer(took time.Duration) []byte {
 		return append(b, '}')
 	}
 	b = append(b, '{')
-	if c.x.isScroll() && (c.first || c.scroll > 0) { // a page that keeps the scroll no longer needs no id for the next
+	if c.x.isScroll() && len(c.targets) > 0 && (c.first || c.scroll > 0) { // no id where there is no next page
 		b = append(b, `"_scroll_id":`...)
 		b = append(jsondoc.AppendString(b, c.x.request.ScrollID), ',')
 	}

@@ -108,7 +108,7 @@ func (x *execution) Execute(ctx context.Context, t *tasks.Task, l search.Limits)
 	if x.isScroll() {
 		x.keep(c)
 	}
-	return &search.Response{Status: http.StatusOK, Body: c.answer(time.Since(start))}, nil
+	return &search.Response{Status: http.StatusOK, Body: c.answer(time.Since(start)), Whole: len(targets) == 0}, nil
 }
 
 func (x *execution) isScroll() bool { return x.request.ScrollKeepAlive > 0 }
