@@ -116,13 +116,13 @@ func (a *Admission) enter(ctx context.Context, r Request, tryOnly bool) (*Ticket
 		var s step
 		b := g.lockBucket(g.plan.attribute, value)
 		if now := a.policy.Load(); now != p && now.planned(r.Group) != g {
-			b.leave() // decided by a policy that has passed: start over
+			b.leave(&s) // decided by a policy that has passed: start over
 			continue
 		}
 		t.bucket, t.key = b, b.key
 		b.adoptLocked(g.plan, &s)
 		err := b.arriveLocked(ctx, t, &s)
-		b.leave()
+		b.leave(&s)
 		if err != nil {
 			return nil, err
 		}
@@ -212,7 +212,7 @@ func (a *Admission) change(edit func(*policy)) {
 			var s step
 			b.mu.Lock()
 			b.adoptLocked(g.plan, &s)
-			b.leave()
+			b.leave(&s)
 		}
 	}
 	a.link.LimitsChanged()
@@ -296,7 +296,7 @@ func (a *Admission) receive(k BucketKey, from Session, m sharedtier.Message) boo
 	if b.session == from && (m.Permit == sharedtier.PermitID{} || from.Live()) {
 		b.receiveLocked(m, &s)
 	}
-	b.leave()
+	b.leave(&s)
 	return linked
 }
 
@@ -308,7 +308,7 @@ func (a *Admission) Renew() {
 			var s step
 			b.mu.Lock()
 			b.renewLocked(&s)
-			b.leave()
+			b.leave(&s)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/wlmserver/wlmserver/internal/sharedtier"
 )
 
-// bucket is one group's searches that share limits. Its methods decide, and wake whom they have decided about. What has to be sent
-// waits in the outbox until the lock is released.
+// bucket is one group's searches that share limits. Its methods decide. Who has been decided about is woken, and what has to be sent is
+// sent, once the lock is released.
 type bucket struct {
 	a     *Admission
 	group *group
@@ -28,14 +28,12 @@ type contents struct {
 	used    bool // it is in the shard's table
 	sending bool // somebody sends the outbox
 
-	queue   queue
-	running queue // the searches whose permits count against a limit
-
-	counts sharedtier.Coordinator // of the queue, whether or not there is a shared tier
-	node   int                    // node permits that are out
-
+	queue queue
+	node  int // node permits that are out
 	// lastAdmission is when a waiter was last admitted, or when the queue began; interval is the smoothed time between two.
 	lastAdmission, interval time.Duration
+	running                 list                   // the searches whose permits count against a limit
+	counts                  sharedtier.Coordinator // of the queue, whether or not there is a shared tier
 
 	// session is the one with the owner; nil while the bucket needs none and while there is none.
 	session Session
@@ -51,7 +49,20 @@ type contents struct {
 
 // step is what happens to a bucket from one locking of it to its release.
 type step struct {
-	at time.Duration // 0: nobody has looked at the clock yet
+	at    time.Duration // 0: nobody has looked at the clock yet
+	ready chan struct{} // of the first search that was decided and is to be woken
+}
+
+// wake lets the Wait of a search go on that has been decided, if there is one to come. Most steps decide about one: it is woken when the
+// lock has been released, because to wake somebody may take a call of the system. Further ones are woken at once. Neither blocks.
+func (s *step) wake(t *Ticket) {
+	switch {
+	case t.wait == nil:
+	case s.ready == nil:
+		s.ready = t.wait.ready
+	default:
+		t.wait.ready <- struct{}{}
+	}
 }
 
 // now is the time of the step by the admission's clock, which is read once.
@@ -104,7 +115,7 @@ func (b *bucket) renewLocked(s *step) {
 		// Under the lock, so that no message of the session comes before it.
 		next.Send(*b.key, []sharedtier.Message{{Kind: sharedtier.Announce, Held: b.heldLocked(), Depth: b.counts.Advertised}})
 	}
-	b.askAgainLocked()
+	b.askAgainLocked(s)
 }
 
 // heldLocked lists the shared permits that are out.
@@ -120,7 +131,7 @@ func (b *bucket) heldLocked() []sharedtier.PermitID {
 
 // askAgainLocked repeats, in a new session, the questions that the one before has not answered. Without a session they are answered
 // here: no owner can be asked.
-func (b *bucket) askAgainLocked() {
+func (b *bucket) askAgainLocked(s *step) {
 	for _, id := range slices.Sorted(maps.Keys(b.tries)) {
 		switch {
 		case b.tries[id] == nil:
@@ -128,7 +139,7 @@ func (b *bucket) askAgainLocked() {
 		case b.session != nil:
 			b.outbox = append(b.outbox, sharedtier.Message{Kind: sharedtier.Try, Try: id})
 		default:
-			b.answerLocked(sharedtier.Message{Kind: sharedtier.Unavailable, Try: id})
+			b.answerLocked(sharedtier.Message{Kind: sharedtier.Unavailable, Try: id}, s)
 		}
 	}
 }
@@ -137,11 +148,11 @@ func (b *bucket) askAgainLocked() {
 func (b *bucket) arriveLocked(ctx context.Context, t *Ticket, s *step) error {
 	p := b.plan
 	if p.node > 0 && b.node < p.node && b.queue.n == 0 {
-		b.admitLocked(t, nodePermit, sharedtier.PermitID{})
+		b.admitLocked(t, nodePermit, sharedtier.PermitID{}, s)
 		return nil
 	}
 	if p.monitor {
-		b.watchLocked(t)
+		b.watchLocked(t, s)
 		return nil
 	}
 	if t.tryOnly || p.size == 0 {
@@ -191,8 +202,8 @@ func (b *bucket) parkLocked(ctx context.Context, t *Ticket, s *step) error {
 }
 
 // watchLocked lets a search of a monitoring group run, whatever the limits say.
-func (b *bucket) watchLocked(t *Ticket) {
-	b.admitLocked(t, untrackedPermit, sharedtier.PermitID{})
+func (b *bucket) watchLocked(t *Ticket, s *step) {
+	b.admitLocked(t, untrackedPermit, sharedtier.PermitID{}, s)
 	if b.plan.shared == 0 {
 		b.group.wouldThrottle.Add(1)
 		return
@@ -218,17 +229,17 @@ func (b *bucket) askLocked(t *Ticket) uint64 {
 // receiveLocked takes in a message of the owner.
 func (b *bucket) receiveLocked(m sharedtier.Message, s *step) {
 	if m.Try != 0 {
-		b.answerLocked(m)
+		b.answerLocked(m, s)
 		return
 	}
-	b.reapLocked()
+	b.reapLocked(s)
 	headWaiting := b.queue.head != nil && b.queue.head.state == waiting
 	var buf [4]sharedtier.Effect
 	b.applyLocked(b.counts.Receive(m, headWaiting, buf[:0]), s)
 }
 
 // answerLocked takes in the answer to a try.
-func (b *bucket) answerLocked(m sharedtier.Message) {
+func (b *bucket) answerLocked(m sharedtier.Message, s *step) {
 	t, known := b.tries[m.Try]
 	delete(b.tries, m.Try)
 	if !known {
@@ -248,9 +259,9 @@ func (b *bucket) answerLocked(m sharedtier.Message) {
 			b.group.wouldThrottle.Add(1)
 		}
 	case t != nil && t.wait.ctx.Err() != nil:
-		b.dropTryLocked(t, context.Cause(t.wait.ctx))
+		b.dropTryLocked(t, context.Cause(t.wait.ctx), s)
 	case t != nil && granted:
-		b.admitLocked(t, sharedPermit, m.Permit)
+		b.admitLocked(t, sharedPermit, m.Permit, s)
 		return
 	case t != nil:
 		why := QueueOff
@@ -259,7 +270,7 @@ func (b *bucket) answerLocked(m sharedtier.Message) {
 		}
 		t.state = refused
 		t.wait.err = b.refusalLocked(t, why, b.queue.n)
-		t.wake()
+		s.wake(t)
 	}
 	if granted {
 		b.sendLocked(sharedtier.Message{Kind: sharedtier.Release, Permit: m.Permit})
@@ -277,7 +288,7 @@ func (b *bucket) sendLocked(m sharedtier.Message) {
 }
 
 // dropTryLocked ends a search whose question is still under way, or has just been answered.
-func (b *bucket) dropTryLocked(t *Ticket, cause error) {
+func (b *bucket) dropTryLocked(t *Ticket, cause error, s *step) {
 	if _, asked := b.tries[t.wait.number]; asked {
 		b.tries[t.wait.number] = nil
 	}
@@ -287,7 +298,7 @@ func (b *bucket) dropTryLocked(t *Ticket, cause error) {
 	t.state = evicted
 	t.wait.err = ended(cause, false)
 	b.a.record(Evicted, t)
-	t.wake()
+	s.wake(t)
 }
 
 // applyLocked does what the counting machine asks of the queue.
@@ -310,7 +321,7 @@ func (b *bucket) applyLocked(fx []sharedtier.Effect, s *step) {
 			b.group.waiters.Add(-1)
 			t.wait.err = b.refusalLocked(t, QueueFull, b.counts.Waiting)
 			t.state = refused
-			t.wake()
+			s.wake(t)
 		}
 	}
 }
@@ -322,7 +333,7 @@ func (b *bucket) drainLocked(s *step) {
 	}
 	var buf [1]sharedtier.Effect
 	for b.plan.parks() && b.node < b.plan.node {
-		b.reapLocked()
+		b.reapLocked(s)
 		head := b.queue.head
 		if head == nil {
 			break
@@ -335,9 +346,9 @@ func (b *bucket) drainLocked(s *step) {
 }
 
 // reapLocked evicts cancelled waiters until the oldest one is not cancelled.
-func (b *bucket) reapLocked() {
+func (b *bucket) reapLocked(s *step) {
 	for t := b.queue.head; t != nil && t.wait.ctx.Err() != nil; t = b.queue.head {
-		b.evictLocked(t, context.Cause(t.wait.ctx))
+		b.evictLocked(t, context.Cause(t.wait.ctx), s)
 	}
 }
 
@@ -347,9 +358,9 @@ func (b *bucket) emptyLocked(s *step) {
 	for t := b.queue.head; t != nil; t = b.queue.head {
 		switch {
 		case t.wait.ctx.Err() != nil:
-			b.evictLocked(t, context.Cause(t.wait.ctx))
+			b.evictLocked(t, context.Cause(t.wait.ctx), s)
 		case stop:
-			b.evictLocked(t, errStopped)
+			b.evictLocked(t, errStopped, s)
 		default:
 			b.counts.Cancel(t.state == waiting)
 			b.leaveQueueLocked(t, untrackedPermit, sharedtier.PermitID{}, s)
@@ -360,12 +371,12 @@ func (b *bucket) emptyLocked(s *step) {
 		case t == nil || t.watched:
 			continue
 		case t.wait.ctx.Err() != nil:
-			b.dropTryLocked(t, context.Cause(t.wait.ctx))
+			b.dropTryLocked(t, context.Cause(t.wait.ctx), s)
 		case stop:
-			b.dropTryLocked(t, errStopped)
+			b.dropTryLocked(t, errStopped, s)
 		default:
 			b.tries[id] = nil
-			b.admitLocked(t, untrackedPermit, sharedtier.PermitID{})
+			b.admitLocked(t, untrackedPermit, sharedtier.PermitID{}, s)
 		}
 	}
 }
@@ -381,7 +392,7 @@ func (b *bucket) leaveQueueLocked(t *Ticket, kind permitKind, id sharedtier.Perm
 	if kind != untrackedPermit {
 		b.observeLocked(now)
 	}
-	b.admitLocked(t, kind, id)
+	b.admitLocked(t, kind, id, s)
 }
 
 // observeLocked learns how fast the queue drains.
@@ -397,12 +408,12 @@ func (b *bucket) observeLocked(now time.Duration) {
 }
 
 // admitLocked decides that a search runs.
-func (b *bucket) admitLocked(t *Ticket, kind permitKind, id sharedtier.PermitID) {
+func (b *bucket) admitLocked(t *Ticket, kind permitKind, id sharedtier.PermitID, s *step) {
 	b.group.admitted.Add(1)
 	t.state = admitted
 	b.giveLocked(t, kind, id)
 	b.a.record(Admitted, t)
-	t.wake()
+	s.wake(t)
 }
 
 // giveLocked counts a permit that goes out.
@@ -440,7 +451,7 @@ func (b *bucket) takeBackLocked(t *Ticket) {
 }
 
 // evictLocked takes a waiter out of the queue without admitting it.
-func (b *bucket) evictLocked(t *Ticket, cause error) {
+func (b *bucket) evictLocked(t *Ticket, cause error, s *step) {
 	b.queue.remove(t)
 	b.counts.Cancel(t.state == waiting)
 	b.group.waiters.Add(-1)
@@ -453,7 +464,7 @@ func (b *bucket) evictLocked(t *Ticket, cause error) {
 	t.state = evicted
 	t.wait.err = ended(cause, true)
 	b.a.record(Evicted, t)
-	t.wake()
+	s.wake(t)
 }
 
 // refusalLocked counts a refusal and says why. A try that nobody may see counts nothing.
@@ -483,12 +494,12 @@ func (b *bucket) cancel(t *Ticket, cause error) {
 	b.mu.Lock()
 	switch t.state {
 	case pending, waiting:
-		b.evictLocked(t, cause)
+		b.evictLocked(t, cause, &s)
 		b.drainLocked(&s)
 	case trying:
-		b.dropTryLocked(t, cause)
+		b.dropTryLocked(t, cause, &s)
 	}
-	b.leave()
+	b.leave(&s)
 }
 
 // idleLocked reports whether nothing is left that the bucket is kept for (I4).
@@ -497,12 +508,15 @@ func (b *bucket) idleLocked() bool {
 		b.counts.Quiet() && len(b.outbox) == 0 && !b.sending
 }
 
-// leave ends a step: it releases the bucket's lock and sends what is in the outbox.
-func (b *bucket) leave() {
+// leave ends a step: it releases the bucket's lock, wakes who has been decided about, and sends what is in the outbox.
+func (b *bucket) leave(s *step) {
 	b.a.verifyLocked(b)
 	send := len(b.outbox) > 0 && !b.sending
 	b.sending = b.sending || send
 	b.unlock()
+	if s.ready != nil {
+		s.ready <- struct{}{}
+	}
 	if send {
 		b.flush()
 	}

@@ -45,7 +45,7 @@ func (p *Permit) Close() {
 	b.takeBackLocked(t)
 	b.a.record(Closed, t)
 	b.drainLocked(&s)
-	b.leave()
+	b.leave(&s)
 }
 
 // covers reports whether the permit is open and of the bucket named.

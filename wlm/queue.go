@@ -2,25 +2,60 @@ package wlm
 
 import "iter"
 
-// queue is a list of searches in the order in which they came: a bucket's waiters, or those that run. It is doubly linked through
-// the tickets themselves, each of which is in at most one, so that any of them leaves in constant time and without garbage.
-type queue struct {
+// list is a list of searches in the order in which they came. It is doubly linked through the tickets themselves, each of which is
+// in at most one, so that any of them leaves in constant time and without garbage.
+type list struct {
 	head, tail *Ticket
+	n          int
+}
+
+func (l *list) push(t *Ticket) {
+	t.prev, t.next = l.tail, nil
+	if l.tail == nil {
+		l.head = t
+	} else {
+		l.tail.next = t
+	}
+	l.tail = t
+	l.n++
+}
+
+func (l *list) remove(t *Ticket) {
+	if t.prev == nil {
+		l.head = t.next
+	} else {
+		t.prev.next = t.next
+	}
+	if t.next == nil {
+		l.tail = t.prev
+	} else {
+		t.next.prev = t.prev
+	}
+	t.prev, t.next = nil, nil
+	l.n--
+}
+
+// all walks the list from the oldest. It must not change meanwhile.
+func (l *list) all() iter.Seq[*Ticket] {
+	return func(yield func(*Ticket) bool) {
+		for t := l.head; t != nil; t = t.next {
+			if !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+// queue has a bucket's waiters.
+type queue struct {
+	list
 	// pendingHint is the oldest pending waiter or one before it; nil when there may be none. Waiters become waiting in order, so
 	// the search for the next pending one never starts over.
 	pendingHint *Ticket
-	n           int
 }
 
 func (q *queue) push(t *Ticket) {
-	t.prev, t.next = q.tail, nil
-	if q.tail == nil {
-		q.head = t
-	} else {
-		q.tail.next = t
-	}
-	q.tail = t
-	q.n++
+	q.list.push(t)
 	if t.state == pending && q.pendingHint == nil {
 		q.pendingHint = t
 	}
@@ -30,18 +65,7 @@ func (q *queue) remove(t *Ticket) {
 	if q.pendingHint == t {
 		q.pendingHint = t.next
 	}
-	if t.prev == nil {
-		q.head = t.next
-	} else {
-		t.prev.next = t.next
-	}
-	if t.next == nil {
-		q.tail = t.prev
-	} else {
-		t.next.prev = t.prev
-	}
-	t.prev, t.next = nil, nil
-	q.n--
+	q.list.remove(t)
 }
 
 // oldestPending is the first pending waiter, nil when there is none.
@@ -64,15 +88,4 @@ func (q *queue) newestPending() *Ticket {
 		}
 	}
 	return nil
-}
-
-// all walks the queue from the oldest. The queue must not change meanwhile.
-func (q *queue) all() iter.Seq[*Ticket] {
-	return func(yield func(*Ticket) bool) {
-		for t := q.head; t != nil; t = t.next {
-			if !yield(t) {
-				return
-			}
-		}
-	}
 }

@@ -30,7 +30,7 @@ func (b *bucket) sweep() (recovered uint64) {
 		case t.wait.foundCancelled == 0:
 			t.wait.foundCancelled = b.now(&s)
 		case b.now(&s)-t.wait.foundCancelled > sweepPatience:
-			b.evictLocked(t, context.Cause(t.wait.ctx))
+			b.evictLocked(t, context.Cause(t.wait.ctx), &s)
 			recovered++
 		}
 		t = next
@@ -40,6 +40,6 @@ func (b *bucket) sweep() (recovered uint64) {
 		b.drainLocked(&s)
 	}
 	recovered += uint64(b.node - before)
-	b.leave()
+	b.leave(&s)
 	return recovered
 }

@@ -57,38 +57,32 @@ type wait struct {
 	err            error         // evicted, refused
 }
 
-// keeper is the lock of a bucket, or of a shard's buckets, with a few waits to be used again.
+// keeper is the lock of a bucket, or of a shard's buckets, with waits to be used again: where searches come as fast as they go,
+// each new one finds that of one that has just gone.
 type keeper struct {
 	sync.Mutex
-	spares int
-	spare  [4]*wait
+	spare [2]*wait
 }
 
 func (k *keeper) newWaitLocked(ctx context.Context) *wait {
-	if k.spares == 0 {
-		return &wait{ctx: ctx, ready: make(chan struct{}, 1)}
+	for i, w := range k.spare {
+		if w != nil {
+			k.spare[i] = nil
+			w.ctx = ctx
+			return w
+		}
 	}
-	k.spares--
-	w := k.spare[k.spares]
-	k.spare[k.spares] = nil
-	w.ctx = ctx
-	return w
+	return &wait{ctx: ctx, ready: make(chan struct{}, 1)}
 }
 
+// takeBackLocked takes the wait of a search that was admitted and got its permit. It has no context any more, no error, and nobody has
+// found it cancelled.
 func (k *keeper) takeBackLocked(w *wait) {
-	if k.spares < len(k.spare) {
-		*w = wait{ready: w.ready}
-		k.spare[k.spares] = w
-		k.spares++
-	}
-}
-
-// wake lets the Wait of a search go on that has been decided, if there is one to come; from then on its wait may be another
-// search's. It never blocks, and is called under the bucket's lock: outside of it two processors would take the bucket's memory from
-// each other more often, which costs a saturated bucket a tenth of its time.
-func (t *Ticket) wake() {
-	if t.wait != nil {
-		t.wait.ready <- struct{}{}
+	for i, s := range k.spare {
+		if s == nil {
+			k.spare[i] = w
+			return
+		}
 	}
 }
 

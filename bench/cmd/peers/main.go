@@ -57,6 +57,7 @@ type experiment struct {
 	name   string
 	tables []*report.Table
 	run    func(s subject) error
+	more   int // times as many rounds, of what is soon measured; 0 = once
 }
 
 func measure(r *report.Report, o options, only string) error {
@@ -67,8 +68,9 @@ func measure(r *report.Report, o options, only string) error {
 		if only != "" && !strings.Contains(","+only+",", ","+e.name+",") {
 			continue
 		}
-		err := report.Rotate(o.rounds, all, func(round int, s subject) error {
-			fmt.Fprintf(os.Stderr, "%4.0f s  %-9s  round %d of %d  %s\n", time.Since(begun).Seconds(), e.name, round+1, o.rounds, s.name)
+		rounds := o.rounds * max(1, e.more)
+		err := report.Rotate(rounds, all, func(round int, s subject) error {
+			fmt.Fprintf(os.Stderr, "%4.0f s  %-9s  round %d of %d  %s\n", time.Since(begun).Seconds(), e.name, round+1, rounds, s.name)
 			if err := e.run(s); err != nil {
 				return fmt.Errorf("%s, %s: %w", s.name, e.name, err)
 			}
@@ -89,7 +91,7 @@ func measure(r *report.Report, o options, only string) error {
 
 // What counts of the runs of a round, for the tables' notes.
 const (
-	fastest      = "In each round the fastest of five runs counts."
+	faster       = "In each round the faster of two runs counts."
 	fastestCrowd = "In each round the fastest counts of five runs with 1,000, of three with 10,000, and the one with 100,000."
 )
 
@@ -103,12 +105,12 @@ func (o options) free() experiment {
 			{Head: "allocations", Metric: "allocs", Digits: 1}, {Head: "bytes", Metric: "bytes"},
 		},
 		Notes: []string{
-			fastest, "One operation acquires a permit and releases it; the limit, 1,000, is never reached. Everybody gets the same cancellable context.",
+			faster, "One operation acquires a permit and releases it; the limit, 1,000, is never reached. Each goroutine has a cancellable context of its own.",
 			"wlmserver does more in that time than a semaphore: it finds the group and its plan, then the bucket, and counts. A user's bucket " +
 				"exists only while somebody is in it, so that with one goroutine each operation makes it and takes it away again.",
 		},
 	}
-	return experiment{"free", []*report.Table{t}, func(s subject) error {
+	return experiment{name: "free", tables: []*report.Table{t}, more: 4, run: func(s subject) error {
 		for _, goroutines := range []int{1, 8} {
 			limiters := s.build(1000, 0)
 			c, err := operations(limiters[0], goroutines, o.budget, func() {})
@@ -129,7 +131,7 @@ func (o options) free() experiment {
 func (o options) saturated() experiment {
 	t := &report.Table{
 		ID: "admission-saturated", Title: "A saturated bucket",
-		Notes: []string{fastest, "The limit is 2, and who holds a permit yields the processor once, so that nearly every operation parks and is granted. " +
+		Notes: []string{faster, "The limit is 2, and who holds a permit yields the processor once, so that nearly every operation parks and is granted. " +
 			"Nanoseconds for one operation of all goroutines together; allocations and bytes are those of 64 goroutines."},
 	}
 	for _, goroutines := range []string{"8", "64", "1024"} {
@@ -138,7 +140,7 @@ func (o options) saturated() experiment {
 			report.Column{Head: "x x/sync", Metric: goroutines, Digits: 2, Over: semaphor})
 	}
 	t.Columns = append(t.Columns, report.Column{Head: "allocations", Metric: "allocs", Digits: 1}, report.Column{Head: "bytes", Metric: "bytes"})
-	return experiment{"saturated", []*report.Table{t}, func(s subject) error {
+	return experiment{name: "saturated", tables: []*report.Table{t}, more: 4, run: func(s subject) error {
 		for _, goroutines := range []int{8, 64, 1024} {
 			limiters := s.build(2, goroutines)
 			c, err := operations(limiters[0], goroutines, o.budget, runtime.Gosched)
@@ -165,7 +167,7 @@ func (o options) handOvers() experiment {
 		},
 		Notes: []string{fmt.Sprintf("From the release of the only permit until the goroutine that was parked for it runs; %d times a round.", o.times)},
 	}
-	return experiment{"handover", []*report.Table{t}, func(s subject) error {
+	return experiment{name: "handover", tables: []*report.Table{t}, run: func(s subject) error {
 		limiters := s.build(1, 1)
 		p50, p99, err := handOver(limiters[0], o.times)
 		if err != nil {
@@ -191,7 +193,7 @@ func (o options) idle() experiment {
 		Notes: []string{fmt.Sprintf("%d goroutines share %d permits, each %d times for %d ms. Counted is from the moment when all permits are out until the last goroutine begins, "+
 			"and a permit is idle from the end of the work under it until the next work begins.", goroutines, limit, each, work.Milliseconds())},
 	}
-	return experiment{"idle", []*report.Table{t}, func(s subject) error {
+	return experiment{name: "idle", tables: []*report.Table{t}, run: func(s subject) error {
 		limiters := s.build(limit, goroutines)
 		share, err := idle(limiters[0], limit, goroutines, each, work)
 		if err != nil {
@@ -236,7 +238,7 @@ func (o options) crowd() experiment {
 	for _, t := range []*report.Table{cancel, drain} {
 		t.Columns = append(t.Columns, report.Column{Head: "100,000 : 10,000", Metric: "growth", Digits: 1})
 	}
-	return experiment{"crowd", []*report.Table{cancel, drain, memory}, func(s subject) error {
+	return experiment{name: "crowd", tables: []*report.Table{cancel, drain, memory}, run: func(s subject) error {
 		before := make(map[*report.Table]float64) // the time of memoryOf in this round
 		for _, n := range o.crowds {
 			for _, way := range []struct {

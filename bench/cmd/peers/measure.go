@@ -13,10 +13,10 @@ import (
 // cost is what an operation takes.
 type cost struct{ ns, allocs, bytes float64 }
 
-// operations has goroutines acquire, work and release over and over, several times for about as long as the budget says. The fastest
+// operations has goroutines acquire, work and release over and over, twice for about as long as the budget says. The faster
 // time counts: what else the machine does can only add to it.
 func operations(l limiter, goroutines int, budget time.Duration, work func()) (cost, error) {
-	const times = 5
+	const times = 2
 	var (
 		each = 16
 		best cost
@@ -38,10 +38,10 @@ func operations(l limiter, goroutines int, budget time.Duration, work func()) (c
 	return best, nil
 }
 
-// repeat has each goroutine do that many operations, all under the same cancellable context.
+// repeat has each goroutine do that many operations under a cancellable context of its own, as each request of a server has one.
 func repeat(l limiter, goroutines, each int, work func()) (cost, time.Duration, error) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
+	all, cancelAll := context.WithCancelCause(context.Background())
+	defer cancelAll(nil)
 	var (
 		wg            sync.WaitGroup
 		before, after runtime.MemStats
@@ -49,10 +49,12 @@ func repeat(l limiter, goroutines, each int, work func()) (cost, time.Duration, 
 	start := make(chan struct{})
 	for range goroutines {
 		wg.Go(func() {
+			ctx, cancel := context.WithCancel(all)
+			defer cancel()
 			<-start
 			for range each {
 				if err := l.Do(ctx, work); err != nil {
-					cancel(fmt.Errorf("an operation that nobody cancelled: %w", err))
+					cancelAll(fmt.Errorf("an operation that nobody cancelled: %w", err))
 					return
 				}
 			}
@@ -68,7 +70,7 @@ func repeat(l limiter, goroutines, each int, work func()) (cost, time.Duration, 
 	n := float64(goroutines * each)
 	return cost{
 		ns: float64(took.Nanoseconds()) / n, allocs: float64(after.Mallocs-before.Mallocs) / n, bytes: float64(after.TotalAlloc-before.TotalAlloc) / n,
-	}, took, context.Cause(ctx)
+	}, took, context.Cause(all)
 }
 
 // handOver is the time from the release of the one permit until the goroutine that waits for it runs, in microseconds.
