@@ -274,8 +274,11 @@ func (i *identity) readMappings(v *jsondoc.Value) error {
 		}
 	}
 	properties := v.Member("properties")
-	if properties == nil {
+	switch {
+	case properties == nil, properties.Kind == jsondoc.Array && len(properties.Items) == 0:
 		return nil
+	case properties.Kind != jsondoc.Object:
+		return unreadableMappings(fmt.Sprintf("[properties] has to be an object of fields with their types, not [%s]", properties.Kind))
 	}
 	for _, m := range properties.Members {
 		t := m.Value.Member("type")

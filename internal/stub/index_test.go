@@ -76,6 +76,8 @@ func TestBadIndexBodies(t *testing.T) {
 		{`{"settings":[]}`, new(*search.ParseError), "[settings]"},
 		{`[]`, new(*search.ParseError), "expected an object"},
 		{`{"aliases":{"x":{}}}`, new(*search.InvalidError), "[aliases]"},
+		{`{"mappings":{"properties":1.5}}`, new(*search.ParseError), "[properties] has to be an object"},
+		{`{"mappings":{"properties":[{}]}}`, new(*search.ParseError), "[properties] has to be an object"},
 		{`{"settings":`, new(*jsondoc.SyntaxError), ""},
 	} {
 		err := f.engine.CreateIndex("a", []byte(c.body))
