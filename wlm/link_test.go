@@ -233,6 +233,33 @@ func TestNewestPendingIsRefused(t *testing.T) {
 	})
 }
 
+// TestBucketStaysWhileItsOwnerKnowsOfIt: a principal's bucket whose last waiter has gone is kept until its owner has granted what it
+// remembers, for the generation of what is sent next to be another one.
+func TestBucketStaysWhileItsOwnerKnowsOfIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		link := &handLink{}
+		h := newHarness(t, wlm.WithLink(func(*wlm.Admission) wlm.Link { return link }))
+		defer h.done()
+		key := wlm.BucketKey{Group: h.create("g", limits("username", -1, 1, 5)), Attribute: groups.ByUsername, Value: "u"}
+		s := h.start(wlm.Request{Group: key.Group, Principal: wlm.Principal{User: key.Value}})
+		synctest.Wait()
+		asked := link.take()
+		h.Receive(key, link, sharedtier.Message{Kind: sharedtier.Denied, Depth: asked[0].Depth, Generation: asked[0].Generation})
+		s.cancel(errUser)
+		synctest.Wait()
+		if n := h.Totals().Buckets; n != 1 || s.failure() == nil {
+			t.Errorf("%d buckets are left, the search failed with %v", n, s.failure())
+		}
+		h.Receive(key, link, sharedtier.Message{Kind: sharedtier.Grant, Permit: permit(3)})
+		if sent := link.take(); len(sent) != 1 || sent[0].Kind != sharedtier.Unused || sent[0].Permit != permit(3) {
+			t.Errorf("then sent %v", sent)
+		}
+		if n := h.Totals().Buckets; n != 0 {
+			t.Errorf("%d buckets are left when the owner has forgotten them", n)
+		}
+	})
+}
+
 func TestRecorder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r wlm.Recorder
