@@ -85,16 +85,16 @@ func New(opts ...Option) *Admission {
 // Enter decides whether a search runs at once, parks, or is refused. The ticket's Wait must be called. Errors: [*RejectedError],
 // [*StoppedError], and [*CancelledError] when ctx has ended already.
 func (a *Admission) Enter(ctx context.Context, r Request) (*Ticket, error) {
-	return a.enter(ctx, r, false)
+	return a.enter(ctx, &r, false)
 }
 
 // TryEnter is Enter for a search that can wait elsewhere: it never parks, and counts nothing when it finds no permit. The error,
 // here or of the ticket's Wait, is then [ErrNoPermit].
 func (a *Admission) TryEnter(ctx context.Context, r Request) (*Ticket, error) {
-	return a.enter(ctx, r, true)
+	return a.enter(ctx, &r, true)
 }
 
-func (a *Admission) enter(ctx context.Context, r Request, tryOnly bool) (*Ticket, error) {
+func (a *Admission) enter(ctx context.Context, r *Request, tryOnly bool) (*Ticket, error) {
 	for {
 		p := a.policy.Load()
 		g := p.planned(r.Group)

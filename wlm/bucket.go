@@ -156,19 +156,24 @@ func (b *bucket) arriveLocked(ctx context.Context, t *Ticket, s *step) error {
 		return nil
 	}
 	if t.tryOnly || p.size == 0 {
-		if p.shared > 0 && b.queue.n == 0 {
-			if b.session == nil {
-				return b.refusalLocked(t, Unavailable, 0)
-			}
-			t.state = trying
-			t.wait = b.mu.newWaitLocked(ctx)
-			b.a.record(Asked, t)
-			t.wait.number = b.askLocked(t)
-			return nil
-		}
-		return b.refusalLocked(t, QueueOff, b.queue.n)
+		return b.tryLocked(ctx, t)
 	}
 	return b.parkLocked(ctx, t, s)
+}
+
+// tryLocked asks the owner for a search that may not park, where there is one to ask.
+func (b *bucket) tryLocked(ctx context.Context, t *Ticket) error {
+	if b.plan.shared == 0 || b.queue.n > 0 {
+		return b.refusalLocked(t, QueueOff, b.queue.n)
+	}
+	if b.session == nil {
+		return b.refusalLocked(t, Unavailable, 0)
+	}
+	t.state = trying
+	t.wait = b.mu.newWaitLocked(ctx)
+	b.a.record(Asked, t)
+	t.wait.number = b.askLocked(t)
+	return nil
 }
 
 // parkLocked puts a search at the end of the queue if there is room.
@@ -177,8 +182,7 @@ func (b *bucket) parkLocked(ctx context.Context, t *Ticket, s *step) error {
 	if !g.reserve(groups.MaxQueued) {
 		return b.refusalLocked(t, GroupFull, groups.MaxQueued)
 	}
-	var buf [1]sharedtier.Effect
-	outcome, fx := b.counts.Arrive(buf[:0])
+	outcome, fx := b.counts.Arrive(nil) // a buffer would have the stack of each waiter grow, and few of them ask an owner
 	switch outcome {
 	case sharedtier.Full:
 		g.waiters.Add(-1)
@@ -301,8 +305,14 @@ func (b *bucket) dropTryLocked(t *Ticket, cause error, s *step) {
 	s.wake(t)
 }
 
-// applyLocked does what the counting machine asks of the queue.
+// applyLocked does what the counting machine asks of the queue, which mostly is nothing.
 func (b *bucket) applyLocked(fx []sharedtier.Effect, s *step) {
+	if len(fx) > 0 {
+		b.applyAllLocked(fx, s)
+	}
+}
+
+func (b *bucket) applyAllLocked(fx []sharedtier.Effect, s *step) {
 	for _, e := range fx {
 		switch e.Kind {
 		case sharedtier.Send:
