@@ -75,7 +75,7 @@ bench-compare: ## Compare the benchmarks of this tree with those of the commit B
 	tools/tool benchstat bench-old.txt bench-new.txt
 
 .PHONY: bench-peers
-bench-peers: ## Compare admission in process with other limiters (4 minutes; BENCHFLAGS=-quick: half a one)
+bench-peers: ## Compare admission in process with other limiters (6 minutes; BENCHFLAGS=-quick: one)
 	cd bench && go run ./cmd/peers -json peers.json $(BENCHFLAGS)
 
 .PHONY: bench-http

@@ -31,7 +31,7 @@
 // # Locks
 //
 // No lock is shared by all requests. The manager spreads the tasks over shards, and each task has a lock of its own. No two
-// locks of tasks are ever held together, no lock is held while a context that somebody has is cancelled, a timer stopped or a hook called, and
-// only [Manager.List] and [Manager.GroupUsage] take more than one lock at once: those of all shards, in order, for as long as
-// it takes to copy their pointers.
+// locks of tasks are ever held together, no lock is held while a context that somebody has is cancelled, a timer stopped or a
+// hook called, and only [Manager.List] and [Manager.GroupUsage] take more than one lock at once: those of all shards, in order,
+// for as long as it takes to copy their pointers.
 package tasks

@@ -578,7 +578,7 @@ func TestSweepFindsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t)
 		defer h.done()
-		defer h.sweepEverySecond()()
+		go h.Sweep(t.Context())
 		all := h.startAll(3, wlm.Request{Group: h.create("g", limits("group", 1, -1, 10))})
 		time.Sleep(time.Minute)
 		all[1].cancel(errUser)
@@ -594,7 +594,7 @@ func TestSweepFindsNothing(t *testing.T) {
 func TestSweepMends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t)
-		defer h.sweepEverySecond()()
+		go h.Sweep(t.Context())
 		r := wlm.Request{Group: h.create("g", limits("group", 1, -1, 10))}
 		holder := h.startAll(1, r)
 		ctx, cancel := context.WithCancelCause(t.Context())

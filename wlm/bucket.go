@@ -10,8 +10,8 @@ import (
 	"github.com/wlmserver/wlmserver/internal/sharedtier"
 )
 
-// bucket is one group's searches that share limits. Its methods decide. Who has been decided about is woken, and what has to be sent is
-// sent, once the lock is released.
+// bucket is one group's searches that share limits. Its methods decide. What follows from a decision, waking and sending, is left to
+// the end of the step, when the lock is released, as far as it can be.
 type bucket struct {
 	a     *Admission
 	group *group

@@ -18,8 +18,8 @@
 // # How it works
 //
 // Mode and groups form one policy, an immutable value behind an atomic pointer with a revision that only grows. Under a bucket's
-// short lock everything about the bucket is decided, and little else is done: who has been decided about is woken, and messages are
-// sent, after it is released. An arrival looks at the policy again under its bucket's lock and starts over when its group's
+// short lock everything about the bucket is decided, and little else is done: messages are sent after it is released, and of those
+// who have been decided about the first, mostly the only one, is woken then too. An arrival looks at the policy again under its bucket's lock and starts over when its group's
 // plan has changed, so nobody parks behind a change that has already passed the bucket. A change stores the policy first and then
 // visits the buckets of the groups that it concerns, one at a time.
 //

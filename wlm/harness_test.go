@@ -34,28 +34,6 @@ func newHarness(t testing.TB, opts ...wlm.Option) *harness {
 	return h
 }
 
-// sweepEverySecond has the backstop look until the function that it gives is called.
-func (h *harness) sweepEverySecond() (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var over sync.WaitGroup
-	over.Go(func() {
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				h.Sweep()
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-	return func() {
-		cancel()
-		over.Wait()
-	}
-}
-
 // openRegistry puts an empty registry of groups in front of the admission.
 func (h *harness) openRegistry() {
 	h.Helper()

@@ -5,16 +5,29 @@ import (
 	"time"
 )
 
-// sweepPatience is how long a cancelled waiter may stay before it counts as forgotten. Its own goroutine evicts it, as soon as
-// the machine lets it run: with very many cancelled at once on a busy machine that takes seconds.
-const sweepPatience = 30 * time.Second
+const (
+	// sweepInterval is how often the backstop looks. It is not a setting: nothing may depend on it.
+	sweepInterval = time.Second
+	// sweepPatience is how long a cancelled waiter may stay before it counts as forgotten. Its own goroutine evicts it, as soon as
+	// the machine lets it run: with very many cancelled at once on a busy machine that takes seconds.
+	sweepPatience = 30 * time.Second
+)
 
-// Sweep looks for waiters that were forgotten. It is a backstop, which a program may have look every second or so, and nothing
-// depends on it: what it finds is a defect, which is mended, and counted in [Totals.Recovered].
-func (a *Admission) Sweep() {
-	for _, g := range a.policy.Load().all() {
-		for _, b := range g.buckets() {
-			a.recovered.Add(b.sweep())
+// Sweep looks once a second for waiters that were forgotten, and returns when ctx ends. It is a backstop, and nothing depends on it:
+// what it finds is a defect, which is mended, and counted in [Totals.Recovered].
+func (a *Admission) Sweep(ctx context.Context) {
+	tick := time.NewTicker(sweepInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			for _, g := range a.policy.Load().all() {
+				for _, b := range g.buckets() {
+					a.recovered.Add(b.sweep())
+				}
+			}
 		}
 	}
 }

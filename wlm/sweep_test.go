@@ -32,7 +32,7 @@ func waits(t *testing.T, swept bool, seed uint64) []time.Duration {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t)
 		if swept {
-			defer h.sweepEverySecond()()
+			go h.Sweep(t.Context())
 		}
 		r := wlm.Request{Group: h.create("g", limits("group", limit, -1, searches))}
 		random := rand.New(rand.NewPCG(seed, 0))

@@ -59,9 +59,6 @@ const (
 	// settle is how long open connections may still send requests once the listener is closed: some are on their way
 	// already. net/http would close their connections without an answer.
 	settle = 250 * time.Millisecond
-
-	// sweepInterval is how often the admission's backstop looks. It is not a setting: nothing may depend on it.
-	sweepInterval = time.Second
 )
 
 // Addr returns the bound address, host:port.
@@ -224,25 +221,17 @@ func (n *Node) part() {
 	}
 }
 
-// sweepEverySecond has the admission's backstop look for waiters that were forgotten until the function that it gives is called.
-func sweepEverySecond(a *wlm.Admission) (end func()) {
+// startSweep has the admission's backstop look until end is called.
+func startSweep(a *wlm.Admission) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	var over sync.WaitGroup
-	over.Go(func() {
-		tick := time.NewTicker(sweepInterval)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				a.Sweep()
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		a.Sweep(ctx)
+	}()
 	return func() {
 		cancel()
-		over.Wait()
+		<-over
 	}
 }
 

@@ -108,7 +108,7 @@ func Start(ctx context.Context, c Config) (_ *Node, err error) {
 	admission := wlm.New(append(options, c.Admission...)...)
 	endSweep := func() {}
 	if !c.Sweepless {
-		endSweep = sweepEverySecond(admission)
+		endSweep = startSweep(admission)
 	}
 	undo = append(undo, endSweep)
 	admission.GroupsChanged(registry.Snapshot())
